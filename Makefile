@@ -1,0 +1,46 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each sets up all that it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test verify lint lock clean help
+
+help:
+	@echo "make demo    flights of 2013 through the engine, three kills, and the proof"
+	@echo "make test    the whole test suite"
+	@echo "make verify  every specification under TLC"
+	@echo "make lint    ruff and mypy"
+	@echo "make lock    pin the dependencies anew (needs uv)"
+	@echo "make clean   remove what the others made"
+
+demo: $(READY)
+	$(BIN)/thund demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+verify: $(READY)
+	$(BIN)/thund verify
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "thund needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@echo "setting up $(VENV): about a minute, once"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+lock:
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header -o requirements.lock
+
+clean:
+	rm -rf $(VENV) demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

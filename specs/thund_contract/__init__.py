@@ -1,0 +1,1 @@
+"""The words that spec, reference, implementation and suite share. It computes nothing."""

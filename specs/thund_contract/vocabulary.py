@@ -1,0 +1,267 @@
+"""The inert records of an event-time stream: what every face of thund calls the same thing.
+
+It refuses to compute: no arithmetic, no loops. A helper shared by the reference and the
+implementation would make both wrong together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# ---- event time and watermark: int64 milliseconds since the epoch ------------------------------
+
+NEVER = -9223372036854775808
+"""W before any candidate: minus infinity (law W)."""
+
+END = 9223372036854775807
+"""W after a drain: plus infinity (law W6)."""
+
+MIN_EVENT_TIME = -4503599627370496
+MAX_EVENT_TIME = 4503599627370496
+"""The declared range, inclusive (law A4): 2^52 ms, about 142,000 years to either side of 1970.
+The sum of size, |offset|, delay and grace may not exceed it either. So no law can overflow
+int64, and a window's bounds fit a microsecond timestamp, which is what databases keep."""
+
+NONE_BEFORE = -1
+"""`prev` of the first row of a partition (law S3). Offsets are not negative."""
+
+# ---- configuration: all that T7 reads (law K8) --------------------------------------------------
+
+TUMBLING = "tumbling"
+
+APPEND = "append"
+UPDATE = "update"
+COMPLETE = "complete"
+
+ROW_RULE = "row"
+"""Law A1."""
+
+COUNT = "count"
+SUM = "sum"
+MIN = "min"
+MAX = "max"
+MEAN = "mean"
+OPERATIONS = (COUNT, SUM, MIN, MAX, MEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec:
+    """A grid of windows [start_ms, end_ms), start = offset_ms modulo size_ms (law G1)."""
+
+    size_ms: int
+    offset_ms: int = 0
+    kind: str = TUMBLING
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One output column. `column` is None for count(*): rows, nulls included (law G4)."""
+
+    name: str
+    operation: str
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The deterministic core's configuration.
+
+    delay_ms is delta, grace_ms is Delta of the laws. `credits` is C_p, the same for each
+    partition; it, and it alone, may differ between two runs on one state (law K8).
+    """
+
+    pipeline: str
+    event_time: str
+    key: tuple[str, ...]
+    window: WindowSpec
+    aggregates: tuple[Aggregate, ...]
+    delay_ms: int = 0
+    grace_ms: int = 0
+    late_rule: str = ROW_RULE
+    output: str = APPEND
+    max_future_ms: int | None = None
+    late_lane: bool = True
+    operator: str = "window"
+    credits: int = 1048576
+
+
+# ---- rows and items ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row as the reference sees it.
+
+    event_time: an int in milliseconds, or what stood there instead: None (null), NaN, or a text
+    (undecodable). key: one value per Config.key. values: one per Config.aggregates, None for null
+    and for count(*). A key or a value is None, bool, int, float, str or bytes; any other Arrow
+    scalar is the pair (type name, int or str).
+    """
+
+    partition: str
+    offset: int
+    event_time: object
+    key: tuple[object, ...]
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Item: an unbroken run of accepted rows of one partition (law K3).
+
+    first and last are offsets, inclusive; rows is how many there are (offsets may have holes).
+    """
+
+    partition: str
+    first: int
+    last: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Item: the partition is assigned, or assigned again (law W5)."""
+
+    partition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Item: the partition is no longer assigned (law W5)."""
+
+    partition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Item: a reading of the processing-time clock, taken only where the future guard is on."""
+
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Item: the caller asked for W = END and every row was accepted (law W6)."""
+
+
+Item = Rows | Add | Remove | Clock | Drain
+
+# ---- why a row is invalid (law A4) -------------------------------------------------------------
+
+NULL_TIME = "null"
+NAN_TIME = "nan"
+UNDECODABLE_TIME = "undecodable"
+OUT_OF_RANGE = "out_of_range"
+TOO_FAR_AHEAD = "too_far_ahead"
+
+# ---- what one epoch shows, in a normal form that every engine can give ------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """What the manifest keeps of a partition, removed ones too (laws W1, W5, A5, K3).
+
+    last is NONE_BEFORE before the first accepted row; max_event_time is None before the first
+    valid one.
+    """
+
+    partition: str
+    assigned: bool
+    last: int
+    max_event_time: int | None
+    accepted: int
+    admitted: int
+    late: int
+    invalid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Outbox: the row of one (key, window); `values` one per aggregate (laws E1 to E3, E5)."""
+
+    id: str
+    version: int
+    key: tuple[object, ...]
+    start_ms: int
+    end_ms: int
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Outbox: a tombstone (laws E2, E3, M1)."""
+
+    id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class LateRow:
+    """Late lane: identity of the row, its event time, and W as it stood just before (law A6)."""
+
+    partition: str
+    offset: int
+    event_time: int
+    watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidRow:
+    """Quarantine lane: identity, reason and W at the time (law A4)."""
+
+    partition: str
+    offset: int
+    reason: str
+    watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Lane of values that do not fit their output type; the row shows null there (law G4)."""
+
+    id: str
+    aggregate: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """One open (key, window): its partial aggregates in exact normal form (laws F3, G4).
+
+    partials, one per aggregate: count -> int. sum, mean -> (non-null count, numerator,
+    denominator, specials): the exact sum in lowest terms, for integers and floats alike;
+    specials is a sorted tuple of those of "nan", "+inf", "-inf" that were seen: their rows
+    count, but add nothing to the exact sum. min, max -> the value so far, None for no value.
+    """
+
+    key: tuple[object, ...]
+    start_ms: int
+    partials: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """All that can be compared of one committed epoch; lists sorted as their fields are."""
+
+    epoch: int
+    items: tuple[Item, ...]
+    watermark: int
+    partitions: tuple[PartitionState, ...]
+    state: tuple[WindowState, ...]
+    outbox: tuple[Put | Delete, ...]
+    late: tuple[LateRow, ...]
+    invalid: tuple[InvalidRow, ...]
+    unfit: tuple[Unfit, ...]
+    drained: bool
+
+
+# ---- the durable steps of an epoch (law K1), in order --------------------------------------------
+
+STATE_STEP = "state"
+OUTBOX_STEP = "outbox"
+MANIFEST_STEP = "manifest"
+POINTER_STEP = "pointer"
+SOURCE_STEP = "source"
+SINK_STEP = "sink"
+STEPS = (STATE_STEP, OUTBOX_STEP, MANIFEST_STEP, POINTER_STEP, SOURCE_STEP, SINK_STEP)
+"""A step is announced as (name, epoch) just after it became durable."""

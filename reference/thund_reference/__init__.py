@@ -1,0 +1,1 @@
+"""The smallest program for which the laws of thund hold. Pure, standard library only."""

@@ -30,14 +30,14 @@ from thund_reference import checkpoint, credits, source, watermark
 from thund_reference.checkpoint import Disk, Manifest
 from thund_reference.process import Process
 from thund_reference.sink import Sink
-from thund_reference.windows import Group, Partials
+from thund_reference.windows import Group, Key, Partials
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """The content of a state file: what memory needs, and the form in which it is compared."""
 
-    open: dict[Group, Partials]
+    open: dict[int, dict[Key, Partials]]
     results: dict[Group, Partials]
     shown: tuple[WindowState, ...]
 
@@ -125,7 +125,8 @@ class Life:
         process = self.process
         checkpoint.check_config(manifest.config, process.config)
         state = self.world.state(manifest)
-        process.open, process.results = dict(state.open), dict(state.results)
+        process.open = {start: dict(groups) for start, groups in state.open.items()}
+        process.results = dict(state.results)
         process.watermark, process.drained = manifest.watermark, manifest.drained
         self.generation = manifest.generation
         for p in manifest.partitions:
@@ -205,7 +206,8 @@ class Life:
         epoch = self.last + 1
         rows, unfit = process.outbox(epoch)
         results = process.results if process.config.output == COMPLETE else {}
-        state = State(dict(process.open), results, process.window_states())
+        opened = {start: dict(groups) for start, groups in process.open.items()}
+        state = State(opened, results, process.window_states())
         outbox = Outbox(tuple(rows), tuple(process.late), tuple(process.invalid), tuple(unfit))
         names = tuple(checkpoint.file_name(epoch, k, self.nonce) for k in ("state", "outbox"))
         for name, content, step in zip(

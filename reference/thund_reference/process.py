@@ -30,7 +30,7 @@ from thund_contract.vocabulary import (
     WindowState,
 )
 from thund_reference import accumulators, credits, source, watermark, windows
-from thund_reference.windows import Group, Partials
+from thund_reference.windows import Group, Key, Partials
 
 
 class Process:
@@ -43,7 +43,7 @@ class Process:
         self.sequencers: dict[str, source.Sequencer] = {}
         self.credits: dict[str, credits.Credits] = {}
         self.held: dict[tuple[str, int], Row] = {}
-        self.open: dict[Group, Partials] = {}
+        self.open: dict[int, dict[Key, Partials]] = {}
         self.results: dict[Group, Partials] = {}
         self.clock_ms: int | None = None
         self.duplicates = 0
@@ -128,9 +128,10 @@ class Process:
         """The row joins the group of its key and window. Law: G1, G4."""
         window = self.config.window
         start = windows.window_start(event_time, window.size_ms, window.offset_ms)
-        group = (windows.canonical_key(row.key), start)
-        self.open[group] = windows.fold(self.open.get(group), self.config.aggregates, row.values)
-        self.touched.add(group)
+        key = windows.canonical_key(row.key)
+        groups = self.open.setdefault(start, {})
+        groups[key] = windows.fold(groups.get(key), self.config.aggregates, row.values)
+        self.touched.add((key, start))
 
     def drain(self) -> None:
         """The caller says that all is accepted: W becomes END, and every window closes. Law: W6."""
@@ -148,9 +149,10 @@ class Process:
 
     def close(self) -> None:
         """Windows that W has passed leave the state, each once. Law: F1, F2, F3."""
-        for group in windows.closable(self.open, self.config, self.watermark):
-            assert group not in self.closed
-            self.closed[group] = self.open.pop(group)
+        for start in windows.closable(self.open, self.config, self.watermark):
+            groups = {(key, start): partials for key, partials in self.open.pop(start).items()}
+            assert not groups.keys() & self.closed.keys()
+            self.closed.update(groups)
 
     def check_open(self, row: Row) -> None:
         """After a drain nothing more may come: it would all be late. Law: W6."""
@@ -170,9 +172,15 @@ class Process:
         if self.config.output == APPEND:
             return self.closed
         if self.config.output == UPDATE:
-            return {g: self.closed.get(g) or self.open[g] for g in self.touched}
+            return {
+                g: p for g, p in (self.open_groups() | self.closed).items() if g in self.touched
+            }
         self.results = {**self.results, **self.closed}
-        return {**self.results, **self.open}
+        return {**self.results, **self.open_groups()}
+
+    def open_groups(self) -> dict[Group, Partials]:
+        """The state, one entry per key and window. Law: F3."""
+        return {(k, start): p for start, groups in self.open.items() for k, p in groups.items()}
 
     def outbox(self, version: int) -> tuple[list[Put], list[Unfit]]:
         """Rows under their identity and version, and the values that do not fit. Law: E1, E2, E3, E5, G4."""
@@ -197,7 +205,7 @@ class Process:
         operations = [a.operation for a in self.config.aggregates]
         return tuple(
             WindowState(key, start, tuple(map(accumulators.normal, operations, partials)))
-            for (key, start), partials in self.open.items()
+            for (key, start), partials in self.open_groups().items()
         )
 
     def partition_states(self) -> tuple[PartitionState, ...]:

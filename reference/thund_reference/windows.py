@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from thund_contract.vocabulary import Aggregate, Config, WindowSpec
 from thund_reference import accumulators
@@ -52,9 +52,9 @@ def is_closed(start_ms: int, window: WindowSpec, grace_ms: int, watermark: int) 
     return start_ms + window.size_ms + grace_ms <= watermark
 
 
-def closable(groups: Mapping[Group, Partials], config: Config, watermark: int) -> list[Group]:
-    """The open groups that W closes now; they leave the state for good. Law: F1, F2, F3, F4."""
-    return [g for g in groups if is_closed(g[1], config.window, config.grace_ms, watermark)]
+def closable(starts: Iterable[int], config: Config, watermark: int) -> list[int]:
+    """The open windows that W closes now; they leave the state for good. Law: F1, F2, F3, F4."""
+    return [s for s in starts if is_closed(s, config.window, config.grace_ms, watermark)]
 
 
 def identity(config: Config, group: Group) -> str:

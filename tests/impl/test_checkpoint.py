@@ -293,22 +293,39 @@ def flip(data):
     return data[:20] + bytes([data[20] ^ 1]) + data[21:]
 
 
-@pytest.mark.parametrize("kind", ["operator", "outbox-rows", "outbox-late", "_thund_checkpoint"])
-@pytest.mark.parametrize(
-    "harm", [flip, lambda data: data[:-9], lambda data: b"", lambda data: None, lambda d: d + b" "]
-)
-def test_required_damage_is_named_and_never_stepped_over(store, kind, harm):
-    committed(store, 2)
-    (name,) = [each for each in store.list("epoch=2") if f"/{kind}" in each]
-    data = harm(bytes(store.get(name)))
-    store.delete(name)
-    if data is not None:
-        store.put(name, data)
+DATA_KINDS = ["operator", "outbox-rows", "outbox-late"]
+
+
+def refused(store, name):
     with pytest.raises(StoreError, match="committed epoch 2 cannot be read") as caught:
         engine(store, "n2")
     assert caught.value.code == "damaged"
     assert caught.value.where.endswith(name)
     assert "backup" in caught.value.action
+
+
+def name_of(store, kind):
+    (name,) = [each for each in store.list("epoch=2") if f"/{kind}" in each]
+    return name
+
+
+@pytest.mark.parametrize("kind", [*DATA_KINDS, "_thund_checkpoint"])
+@pytest.mark.parametrize(
+    "harm", [flip, lambda data: data[:-9], lambda data: b"", lambda data: data + b" "]
+)
+def test_required_damage_is_named_and_never_stepped_over(store, kind, harm):
+    committed(store, 2)
+    name = name_of(store, kind)
+    store.put(name, harm(bytes(store.get(name))))
+    refused(store, name)
+
+
+@pytest.mark.parametrize("kind", DATA_KINDS)
+def test_required_a_missing_file_is_named_and_never_stepped_over(store, kind):
+    committed(store, 2)
+    name = name_of(store, kind)
+    store.delete(name)
+    refused(store, name)
 
 
 def test_required_every_flipped_byte_of_a_manifest_is_found():

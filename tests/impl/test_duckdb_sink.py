@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import pyarrow as pa
@@ -117,32 +118,30 @@ def test_required_progress_is_in_the_transaction_of_the_rows(tmp_path):
 
 def test_required_two_connections_take_an_epoch_once(tmp_path):
     """Both read the same progress before either writes: the second one looks again."""
-    offered = outbox(pa.array([1, 2]))
     barrier = threading.Barrier(2, timeout=10)
 
     class Meeting(DuckDbSink):
-        met = False
+        met = 0
 
         def _merge(self, rows):
-            if not self.met:
-                self.met = True
+            if self.met < rows.column("_epoch")[0].as_py():
+                self.met += 1
                 barrier.wait()
             super()._merge(rows)
 
-    sinks = [Meeting(str(tmp_path / "x.duckdb"), "t", offered.rows.schema) for _ in range(2)]
-    applied = []
-
-    def run(sink):
-        applied.append(sink.apply(offered, pipeline="p", generation="g"))
-
-    threads = [threading.Thread(target=run, args=(sink,)) for sink in sinks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(applied) == [False, True]
-    assert sinks[0].table().num_rows == 2
+    schema = outbox(pa.array([1])).rows.schema
+    sinks = [Meeting(str(tmp_path / "x.duckdb"), "t", schema) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        for number in (1, 2, 3):
+            offered = outbox(pa.array([number, 2]), epoch=number)
+            applied = pool.map(
+                lambda sink, o=offered: sink.apply(o, pipeline="p", generation="g"), sinks
+            )
+            assert sorted(applied) == [False, True]
+            assert sinks[0].record().last == number
+            assert sinks[1].table().column("x").to_pylist() == [number, 2]
     for sink in sinks:
+        assert sink.met == 3
         sink.close()
 
 

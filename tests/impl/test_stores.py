@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -114,6 +115,28 @@ def test_required_data_files_are_durable_before_the_call_ends(tmp_path):
     DiskStore(str(tmp_path), disk).put_files({"epoch=1/a": b"a", "epoch=1/b": b"b"})
     files = ["write epoch=1/a", "sync epoch=1/a", "write epoch=1/b", "sync epoch=1/b"]
     assert disk.steps == [*files, "sync epoch=1/", "sync /"]
+
+
+def test_required_the_system_is_asked_to_sync(tmp_path, monkeypatch):
+    """What reaches the kernel, and whether the file had its name by then."""
+    seen = []
+    real = os.fsync
+
+    def watched(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink().relative_to(tmp_path)
+        seen.append((str(path)[:9], (tmp_path / "epoch=1/m").exists()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    store = open_store(str(tmp_path))
+    store.put_if_absent("epoch=1/m", b"x")
+    assert seen == [("epoch=1/m", False), ("epoch=1", True), (".", True)]
+    seen.clear()
+    store.confirm("epoch=1/m")
+    assert seen == [("epoch=1/m", True), ("epoch=1", True)]
+    seen.clear()
+    store.put_files({"epoch=1/n": b"x"})
+    assert seen == [("epoch=1/n", True), ("epoch=1", True)]
 
 
 def test_required_a_file_that_could_not_be_synced_is_written_anew(tmp_path):

@@ -1,0 +1,1 @@
+"""Where rows come from and where results go: one module for each kind of system."""

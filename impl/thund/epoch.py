@@ -1,0 +1,68 @@
+"""What one epoch is: its items, what it leaves in the state, and what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from thund_contract.vocabulary import Item, PartitionState
+
+_LATE: dict[str, pa.DataType] = {
+    "partition": pa.string(),
+    "offset": pa.int64(),
+    "event_time": pa.int64(),
+    "watermark": pa.int64(),
+}
+LATE_SCHEMA = pa.schema(_LATE)
+_INVALID: dict[str, pa.DataType] = {
+    "partition": pa.string(),
+    "offset": pa.int64(),
+    "reason": pa.string(),
+    "watermark": pa.int64(),
+}
+INVALID_SCHEMA = pa.schema(_INVALID)
+_UNFIT: dict[str, pa.DataType] = {
+    "_gar_id": pa.binary(16),
+    "aggregate": pa.string(),
+    "value": pa.string(),
+}
+UNFIT_SCHEMA = pa.schema(_UNFIT)
+LANES = {"late": LATE_SCHEMA, "invalid": INVALID_SCHEMA, "unfit": UNFIT_SCHEMA}
+"""The lanes of an outbox and their schemas: rows that are kept beside the result (law A6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """What one epoch emits: rows, and the three lanes.
+
+    Law: A6, E1, K1.
+    Shape: rows has _gar_id (16 bytes), _epoch int64, _deleted bool, then the keys, window_start,
+    window_end and the aggregates; an id comes at most once.
+    """
+
+    epoch: int
+    rows: pa.Table
+    late: pa.Table
+    invalid: pa.Table
+    unfit: pa.Table
+
+    def lanes(self) -> dict[str, pa.Table]:
+        """The lanes by their names in LANES."""
+        return {"late": self.late, "invalid": self.invalid, "unfit": self.unfit}
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """All that a checkpoint keeps of one epoch.
+
+    Law: K3.
+    """
+
+    number: int
+    items: tuple[Item, ...]
+    watermark: int
+    partitions: tuple[PartitionState, ...]
+    state: dict[str, pa.Table]
+    outbox: Outbox
+    drained: bool

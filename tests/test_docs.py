@@ -19,7 +19,9 @@ def blocks(language: str) -> list[str]:
 
 def commands() -> list[str]:
     lines = [line for block in blocks("console") for line in block.splitlines()]
-    return [line.removeprefix("$ ").split("#")[0].strip() for line in lines if line.startswith("$ ")]
+    return [
+        line.removeprefix("$ ").split("#")[0].strip() for line in lines if line.startswith("$ ")
+    ]
 
 
 def test_required_every_make_target_exists() -> None:
@@ -87,5 +89,7 @@ def test_required_ci_ends_with_the_readmes_test_command() -> None:
 
 def test_required_links_lead_somewhere() -> None:
     """Each path in backticks that looks like one of this repository exists."""
-    for path in set(re.findall(r"`((?:specs|reference|impl|conformance|tests|examples)/[^` ]*)`", README)):
+    for path in set(
+        re.findall(r"`((?:specs|reference|impl|conformance|tests|examples)/[^` ]*)`", README)
+    ):
         assert (ROOT / path).exists(), path

@@ -81,7 +81,10 @@ def test_required_the_rule_bites(tmp_path: Path) -> None:
 def test_required_rooms_do_not_import_rooms() -> None:
     """Only the pipeline calls rooms; a room that knows another cannot be taken out."""
     rooms = {"source", "credits", "watermark", "windows", "checkpoint", "sink"}
-    for package, home in (("thund_reference", PACKAGES["thund_reference"]), ("thund", PACKAGES["thund"])):
+    for package, home in (
+        ("thund_reference", PACKAGES["thund_reference"]),
+        ("thund", PACKAGES["thund"]),
+    ):
         for room in rooms:
             tree = ast.parse((home / f"{room}.py").read_text(encoding="utf-8"))
             for node in ast.walk(tree):

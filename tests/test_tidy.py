@@ -17,7 +17,13 @@ PACKAGE_OF = {
 }
 MAX_LINES = 600
 REFERENCE_LINES = 1250
-REGISTRIES = ("py" + "pi.org", "python" + "hosted", "npm" + "js.", "deb." + "debian", "crates" + ".io")
+REGISTRIES = (
+    "py" + "pi.org",
+    "python" + "hosted",
+    "npm" + "js.",
+    "deb." + "debian",
+    "crates" + ".io",
+)
 
 
 def tracked() -> list[Path]:

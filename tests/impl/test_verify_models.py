@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from thund_conformance.verify import tlc
 from thund_conformance.verify.models import Model, judge, load_models
 from thund_conformance.verify.report import choose
@@ -146,9 +147,7 @@ def test_required_a_wrong_entry_is_an_error(
         (CFG + "PROPERTY Inv", "lists Inv as a property, but it speaks of one state"),
     ],
 )
-def test_required_a_cfg_that_tlc_misreads_is_an_error(
-    tmp_path: Path, cfg: str, words: str
-) -> None:
+def test_required_a_cfg_that_tlc_misreads_is_an_error(tmp_path: Path, cfg: str, words: str) -> None:
     with pytest.raises(CallerError) as caught:
         load_models(write_specs(tmp_path, GOOD, cfg=cfg))
     assert words in caught.value.found
@@ -180,10 +179,9 @@ def test_required_a_file_that_is_no_list_is_an_error(tmp_path: Path, text: str) 
 
 
 def test_required_models_are_chosen_by_name_and_kind() -> None:
-    fields = {"module": "M", "cfg": "A.cfg", "laws": (), "seconds": 1.0}
-    good = Model(name="good", expect="ok", distinct=1, **fields)
-    bad = Model(name="bad", expect="deadlock", **fields)
-    seen = Model(name="seen", expect="deadlock", witness=True, **fields)
+    good = Model("good", "M", "A.cfg", "ok", (), 1.0, distinct=1)
+    bad = Model("bad", "M", "A.cfg", "deadlock", (), 1.0)
+    seen = Model("seen", "M", "A.cfg", "deadlock", (), 1.0, witness=True)
     models = (good, bad, seen)
     assert [model.kind for model in models] == ["ok", "broken", "witness"]
     assert choose(models) == models

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,13 +36,13 @@ def wait_for_end(pid: int) -> bool:
 
 
 def test_required_leaving_the_block_kills_what_is_left(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), tempfile.TemporaryFile() as errors:
-        with Processes() as processes:
-            child = processes.start(LONG, folder=tmp_path, errors=errors)
-            assert child.stdout is not None
-            assert child.stdout.readline() == "up\n"
-            assert processes.ids() == (child.pid,)
-            raise KeyboardInterrupt
+    processes = Processes()
+    with tempfile.TemporaryFile() as errors, suppress(KeyboardInterrupt), processes:
+        child = processes.start(LONG, folder=tmp_path, errors=errors)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "up\n"
+        assert processes.ids() == (child.pid,)
+        raise KeyboardInterrupt
     assert child.returncode == -signal.SIGKILL
     assert processes.ids() == ()
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from thund_conformance.verify import tlc
+from thund_conformance.verify.archive import with_archive
 from thund_conformance.verify.environment import read_environment
 from thund_conformance.verify.java import Toolchain, find_toolchain
 from thund_conformance.verify.processes import Processes
 from thund_conformance.verify.report import trace_rows
-from thund_conformance.verify.values import Function, ModelValue, read_value, write_value
+from thund_conformance.verify.values import Function, ModelValue, State, read_value, write_value
 
 COUNTER = r"""---- MODULE Counter ----
 EXTENDS Naturals, Sequences, TLC
@@ -49,7 +53,7 @@ Spec == y = 0 /\ [][y' = y + 2]_y
 """
 ASSUMED = "---- MODULE Assumed ----\nEXTENDS Counter\nASSUME N > 100\n====\n"
 UNPARSED = "---- MODULE Unparsed ----\nEXTENDS Counter\nFoo == /\\\n====\n"
-VALUES = {
+VALUES: State = {
     "text": 'a"b\\c\n\td/ é',
     "numbers": (-3, frozenset({1, 2, 9}), frozenset()),
     "empty": (),
@@ -219,6 +223,40 @@ def test_required_a_run_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_required_all_that_is_written_goes_to_the_scratch_folder(
+    tools: Toolchain, folder: Path
+) -> None:
+    """The states and the unpacked standard modules: runs collide on either."""
+    job = tlc.Job(folder, "Counter", "ok.cfg")
+    one, other = (set(tlc.tlc_command(tools, job, scratch)) for scratch in ("one", "other"))
+    assert one - other == {"-Djava.io.tmpdir=one", "one/states"}
+
+
+def test_required_an_archive_of_classes_changes_no_answer(
+    tools: Toolchain, folder: Path, tmp_path: Path, runs: dict[str, tlc.Run]
+) -> None:
+    with Processes() as processes:
+        faster = with_archive(tools, tmp_path, processes)
+        run = tlc.run_tlc(faster, tlc.Job(folder, "Counter", "stutters.cfg"), processes)
+    assert faster.options == (f"-XX:SharedArchiveFile={tmp_path}/classes.jsa",)
+    assert (run.verdict, run.counts, run.trace) == (
+        runs["stutters"].verdict,
+        runs["stutters"].counts,
+        runs["stutters"].trace,
+    )
+
+
+def test_required_a_java_that_cannot_archive_goes_on_without(
+    tools: Toolchain, tmp_path: Path
+) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'Unrecognized VM option' >&2; exit 1\n")
+    java.chmod(0o755)
+    old = replace(tools, java=java)
+    with Processes() as processes:
+        assert with_archive(old, tmp_path, processes) == old
+
+
 def test_required_progress_is_told_while_it_runs(tools: Toolchain, folder: Path) -> None:
     """The first count comes when TLC has worked for some seconds; it ends the run here."""
     told: list[tlc.Progress] = []
@@ -254,8 +292,8 @@ def test_required_an_error_in_the_listener_ends_the_jvm(tools: Toolchain, folder
         ("echo '@!@!@STARTMSG 2193:0 @!@!@'; echo '@!@!@ENDMSG 2193 @!@!@'", "no verdict"),
         ("cat ok.txt; exit 3", "exit code 3"),
         ("cat ok.txt ok.txt", "no verdict"),
-        ("sed s/0.states.left/4.states.left/ ok.txt", "totals"),
-        ("sed 's/5 distinct/0 distinct/' ok.txt", "totals"),
+        ("sed 's/0 states left/4 states left/' ok.txt", "queued=4"),
+        ("sed 's/5 distinct/0 distinct/' ok.txt", "distinct=0"),
         ("cat violated.txt", "exit code 0 does not go with"),
         ("cat violated.txt ok.txt; exit 11", "exit code 11 does not go with"),
         ("cat violated.txt violated.txt ok.txt; exit 12", "Invariant Small"),
@@ -283,10 +321,11 @@ def test_required_no_part_of_the_answer_is_trusted_alone(
 @pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux lets a child die with its parent"
 )
-def test_required_a_jvm_does_not_outlive_a_verification_that_is_killed(folder: Path) -> None:
-    """SIGKILL, while two models run on two threads; the pids come from the kernel's list."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_required_a_jvm_does_not_outlive_a_verification(tmp_path: Path, number: int) -> None:
+    """Killed, or stopped by Ctrl-C, while two models run on two threads."""
     entry = """[[model]]
-name = "M{0}"
+name = "{0}"
 module = "Counter"
 cfg = "{0}.cfg"
 expect = "ok"
@@ -295,43 +334,54 @@ laws = []
 seconds = 60
 why = "It does not end."
 """
-    specs = folder / "killed"
-    specs.mkdir()
-    (specs / "Counter.tla").write_text(COUNTER)
-    (specs / "Abstract.tla").write_text(ABSTRACT)
+    (tmp_path / "Counter.tla").write_text(COUNTER)
+    (tmp_path / "Abstract.tla").write_text(ABSTRACT)
     for name in "ab":
-        (specs / f"{name}.cfg").write_text("CONSTANT N = 1000000000\nSPECIFICATION Spec")
-    (specs / "models.toml").write_text(entry.format("a") + entry.format("b"))
+        (tmp_path / f"{name}.cfg").write_text("CONSTANT N = 1000000000\nSPECIFICATION Spec")
+    (tmp_path / "models.toml").write_text(entry.format("a") + entry.format("b"))
     script = f"""
 from pathlib import Path
 from thund_conformance.verify.report import verify_models
-verify_models(Path({str(specs)!r}), progress=lambda step: print(step.distinct, flush=True))
+verify_models(Path({str(tmp_path)!r}), jobs=2)
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
-    ) as parent:
-        assert parent.stdout is not None
-        told = [int(parent.stdout.readline()) for _ in range(4)]
-        assert sorted(told)[:2] == [0, 0]
-        handles = [os.pidfd_open(pid) for pid in _children(parent.pid)]
-        assert len(handles) == 2
-        parent.kill()
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as parent:
+        handles = [os.pidfd_open(pid) for pid in _two_jvms_of(parent)]
+        parent.send_signal(number)
         for handle in handles:
             assert select.select([handle], [], [], 20)[0], "a JVM outlived its parent"
             os.close(handle)
+        assert parent.wait(20) in (-number, 1)
+
+
+def _two_jvms_of(parent: subprocess.Popen[bytes]) -> list[int]:
+    """Wait until the parent has two children that run Java; it fails if it ends before."""
+    handle = os.pidfd_open(parent.pid)
+    while not select.select([handle], [], [], 0.05)[0]:
+        jvms = [pid for pid in _children(parent.pid) if _program(pid) == "java"]
+        if len(jvms) == 2:
+            os.close(handle)
+            return jvms
+    raise AssertionError("it ended before two models ran")
 
 
 def _children(parent: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == parent:
-                found.append(int(entry.name))
-    return found
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid for pid in pids if _stat(pid)[1:2] == [str(parent)]]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of a process after its name: state, parent, ...; none if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _program(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return ""
 
 
 def _framed(code: str, text: str) -> str:

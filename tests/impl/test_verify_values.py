@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from thund_conformance.verify.values import (
     Function,
     ModelValue,
+    State,
     Unread,
     Value,
     changes,
@@ -34,7 +35,9 @@ def _nested(inner: st.SearchStrategy[Value]) -> st.SearchStrategy[Value]:
         st.lists(inner, max_size=3).map(tuple),
         st.frozensets(inner, max_size=3),
         st.dictionaries(inner, inner, max_size=3).map(function),
-        st.dictionaries(NAMES, inner, max_size=3).map(function),
+        st.dictionaries(NAMES, inner, max_size=3).map(
+            lambda fields: function(dict[Value, Value](fields.items()))
+        ),
     )
 
 
@@ -100,8 +103,13 @@ def test_required_a_function_over_no_more_than_numbers_is_a_sequence_only_from_o
 
 
 def test_required_changes_name_the_smallest_place() -> None:
-    before = {"x": 1, "f": Function({"a": (1, 2), "p q": frozenset({1})}), "g": ()}
-    after = {"x": 1, "f": Function({"a": (1, 3), "p q": frozenset({2})}), "g": (5,), "h": True}
+    before: State = {"x": 1, "f": Function({"a": (1, 2), "p q": frozenset({1})}), "g": ()}
+    after: State = {
+        "x": 1,
+        "f": Function({"a": (1, 3), "p q": frozenset({2})}),
+        "g": (5,),
+        "h": True,
+    }
     assert changes(before, after) == [
         ("f.a[2]", "3"),
         ('f["p q"]', "{2}"),

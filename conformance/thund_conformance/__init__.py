@@ -1,0 +1,1 @@
+"""Judge an engine by the laws: scenarios, engines to compare, tests, mutants."""

@@ -1,0 +1,1 @@
+"""The main job on real data: flights, crashes, and the proof that nothing was lost."""

@@ -1,0 +1,238 @@
+"""Write a pipeline in Python, a step at a time; the value is the one that TOML gives.
+
+>>> from thund.builder import count, files, max_, mean, memory, pipeline
+>>> delays = (
+...     pipeline("delays")
+...     .source(files("data", partition_by="file"))
+...     .watermark("departure", allowed_lateness="2h")
+...     .key("carrier")
+...     .tumbling("1h")
+...     .aggregate(flights=count(), worst=max_("delay"), usual=mean("delay"))
+...     .sink(memory())
+...     .build()
+... )
+>>> delays.window.size_ms
+3600000
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from thund import toml
+from thund.definition import (
+    INCREMENTAL,
+    DuckDbSpec,
+    FilesSpec,
+    MemorySpec,
+    Pipeline,
+    StreamSpec,
+)
+from thund_contract.errors import CallerError
+from thund_contract.vocabulary import COUNT, MAX, MEAN, MIN, SUM
+
+Duration = str | int
+Text = str | os.PathLike[str]
+
+STEPS = ("source", "watermark", "key", "window", "aggregates", "sink")
+"""The parts of every pipeline, in the order in which rows meet them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operation over a column, not yet named."""
+
+    operation: str
+    column: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As TOML writes it."""
+        return self.operation if self.column is None else f"{self.operation}({self.column})"
+
+
+def count(column: str | None = None) -> Call:
+    """Rows, or the values of a column that are not null. Law: G4."""
+    return Call(COUNT, column)
+
+
+def sum_(column: str) -> Call:
+    """The exact sum: checked int64 of integers, rounded once to float64 of floats. Law: G4."""
+    return Call(SUM, column)
+
+
+def min_(column: str) -> Call:
+    """The least value. Law: G4."""
+    return Call(MIN, column)
+
+
+def max_(column: str) -> Call:
+    """The greatest value. Law: G4."""
+    return Call(MAX, column)
+
+
+def mean(column: str) -> Call:
+    """The exact quotient of sum and count, rounded once. Law: G4."""
+    return Call(MEAN, column)
+
+
+def files(
+    path: Text,
+    *,
+    partition_by: Literal["file", "folder", "column"] = "file",
+    partition_column: str | None = None,
+    format: Literal["parquet", "csv", "jsonl"] | None = None,  # noqa: A002
+    order_by: str | None = None,
+    chunk_rows: int = 4096,
+    delimiter: str = ",",
+    types: Mapping[str, str] | None = None,
+) -> FilesSpec:
+    """Parquet, CSV or JSON-lines files, or a folder of them, as partitions. Law: S1, S5."""
+    return FilesSpec(
+        path=os.fspath(path),
+        partition_by=partition_by,
+        partition_column=partition_column,
+        format=format,
+        order_by=order_by,
+        chunk_rows=chunk_rows,
+        delimiter=delimiter,
+        types=tuple(sorted((types or {}).items())),
+    )
+
+
+def stream(*, partition_column: str | None = None) -> StreamSpec:
+    """Record batches that are handed over when the pipeline runs. Law: S1."""
+    return StreamSpec(partition_column=partition_column)
+
+
+def duckdb(path: Text, *, table: str) -> DuckDbSpec:
+    """A table of a DuckDB file. Law: K5, M1."""
+    return DuckDbSpec(path=os.fspath(path), table=table)
+
+
+def memory() -> MemorySpec:
+    """A table in this process. Law: K5, M1."""
+    return MemorySpec()
+
+
+def pipeline(name: str) -> Builder:
+    """Begin a pipeline; its name is part of each row's identity. Law: E5."""
+    return Builder(raw={"name": name})
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """A pipeline being written: each step gives a new value, `build` checks the whole.
+
+    Parts come in the order source, watermark, key, window, aggregates, sink; modes and triggers
+    stand anywhere.
+    """
+
+    raw: Mapping[str, Any]
+    steps: tuple[str, ...] = field(default=())
+
+    def source(self, spec: FilesSpec | StreamSpec) -> Builder:
+        """Where rows come from: `files(...)` or `stream(...)`."""
+        return self._step("source", toml.section(spec))
+
+    def watermark(
+        self,
+        column: str,
+        *,
+        allowed_lateness: Duration | None = None,
+        delay: Duration | None = None,
+        grace: Duration | None = None,
+        max_future: Duration | None = None,
+        late_rule: Literal["row"] | None = None,
+        late_lane: bool | None = None,
+    ) -> Builder:
+        """The event-time column, and how late a row may be. Law: A1, A4, A6, W2."""
+        options = {
+            "allowed_lateness": allowed_lateness,
+            "delay": delay,
+            "grace": grace,
+            "max_future": max_future,
+            "late_rule": late_rule,
+            "late_lane": late_lane,
+        }
+        return self._step("watermark", {"column": column} | _given(options))
+
+    def key(self, *columns: str) -> Builder:
+        """The columns to group by; none for one group. Law: G4."""
+        return self._step("key", list(columns))
+
+    def tumbling(self, size: Duration, *, offset: Duration = 0) -> Builder:
+        """Windows of one size, side by side. Law: G1."""
+        return self._step("window", {"kind": "tumbling", "size": size, "offset": offset})
+
+    def aggregate(self, **calls: Call) -> Builder:
+        """Output columns by name: `total=sum_("delay")`. Law: G4."""
+        return self._step("aggregates", {name: call.text for name, call in calls.items()})
+
+    def sink(self, spec: DuckDbSpec | MemorySpec) -> Builder:
+        """Where the result goes: `duckdb(...)` or `memory()`. Law: K5."""
+        return self._step("sink", toml.section(spec))
+
+    def incremental(self, state_root: Text | None = None) -> Builder:
+        """Keep state between runs, under `state_root`. Law: R2."""
+        root = None if state_root is None else os.fspath(state_root)
+        return self._option(mode=INCREMENTAL, **_given({"state_root": root}))
+
+    def recompute(self) -> Builder:
+        """Compute from the first row at each trigger: the default, said aloud. Law: R2."""
+        return self._option(mode="recompute")
+
+    def output(self, output: Literal["append", "update", "complete"]) -> Builder:
+        """What an epoch shows. Law: E1, E2, E3."""
+        return self._option(output=output)
+
+    def trigger(
+        self,
+        *,
+        rows: int | None = None,
+        bytes: int | None = None,  # noqa: A002
+        interval: Duration | None = None,
+        once: bool | None = None,
+        drain: bool | None = None,
+    ) -> Builder:
+        """When an epoch is cut and when the run ends; see TriggerSpec. Law: K1, W6."""
+        options = {
+            "rows": rows,
+            "bytes": bytes,
+            "interval": interval,
+            "once": once,
+            "drain": drain,
+        }
+        return self._option(trigger=_given(options))
+
+    def credits(self, rows: int) -> Builder:
+        """How many rows of each partition may be in flight. Law: C1."""
+        return self._option(credits=rows)
+
+    def build(self) -> Pipeline:
+        """The value, checked as TOML is.
+
+        Raises: CallerError for a part that is missing, twice, out of order or wrong.
+        """
+        where = f"pipeline {self.raw['name']!r}"
+        if list(self.steps) != [step for step in STEPS if step in self.steps]:
+            raise CallerError(
+                f"steps in the order {', '.join(self.steps)}",
+                allowed=f"each once, in the order {', '.join(STEPS)}",
+                where=where,
+                action="write the steps as rows meet them",
+            )
+        return toml.decode(self.raw, where=where)
+
+    def _step(self, name: str, value: object) -> Builder:
+        return Builder({**self.raw, name: value}, (*self.steps, name))
+
+    def _option(self, **values: object) -> Builder:
+        return replace(self, raw={**self.raw, **values})
+
+
+def _given(options: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in options.items() if value is not None}

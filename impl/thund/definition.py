@@ -1,0 +1,207 @@
+"""The pipeline as one frozen value, whoever wrote it: the builder, a TOML file or a test.
+
+It knows no Arrow, no file and no clock, so that reading a definition is quick.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
+from thund_contract.vocabulary import APPEND, ROW_RULE, Aggregate, Config, WindowSpec
+
+RECOMPUTE = "recompute"
+INCREMENTAL = "incremental"
+
+
+class FilesSpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="files"
+):
+    """Files as logs: a partition is a file, a folder of files in name order, or a column's value.
+
+    types has the Arrow types that are not left to inference, sorted by column.
+
+    Law: S1, S5.
+    """
+
+    path: str
+    partition_by: Literal["file", "folder", "column"] = "file"
+    partition_column: str | None = None
+    format: Literal["parquet", "csv", "jsonl"] | None = None
+    order_by: str | None = None
+    chunk_rows: int = 4096
+    delimiter: str = ","
+    types: tuple[tuple[str, str], ...] = ()
+
+
+class StreamSpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="stream"
+):
+    """Record batches that the caller hands over when the pipeline runs. Law: S1."""
+
+    partition_column: str | None = None
+
+
+class WatermarkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Event time and lateness: delay is delta, grace is Delta of the laws. Law: A1, A4, A6, W2."""
+
+    column: str
+    delay_ms: int = field(name="delay", default=0)
+    grace_ms: int = field(name="grace", default=0)
+    late_rule: Literal["row"] = ROW_RULE  # type: ignore[assignment]
+    max_future_ms: int | None = field(name="max_future", default=None)
+    late_lane: bool = True
+
+
+class TumblingSpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="tumbling"
+):
+    """Windows side by side, all of one size. Law: G1."""
+
+    size_ms: int = field(name="size")
+    offset_ms: int = field(name="offset", default=0)
+
+
+class DuckDbSpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="duckdb"
+):
+    """A table of a DuckDB file, and its lanes beside it. Law: K5, M1."""
+
+    path: str
+    table: str
+
+
+class MemorySpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="memory"
+):
+    """A table in this process. Law: K5, M1."""
+
+
+class TriggerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When an epoch is cut and when the run ends.
+
+    An epoch is cut at so many rows, bytes or milliseconds, whatever comes first. `once` ends the
+    run when what is there is processed; it is true where neither of these is given. `drain` then
+    closes all windows.
+
+    Law: K1, W6.
+    """
+
+    rows: int | None = None
+    bytes: int | None = None
+    interval_ms: int | None = field(name="interval", default=None)
+    once: bool | None = None
+    drain: bool = False
+
+    def __post_init__(self) -> None:
+        if self.once is None:
+            none_given = self.rows is None and self.bytes is None and self.interval_ms is None
+            force_setattr(self, "once", none_given)
+
+
+class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Source, watermark, key, window, aggregates and sink, and how they run.
+
+    Two equal values run alike. A value that exists is valid: making one checks it.
+
+    Law: K8, R2. Raises: CallerError with the path of the key that is wrong.
+    """
+
+    name: str
+    source: FilesSpec | StreamSpec
+    watermark: WatermarkSpec
+    key: tuple[str, ...]
+    window: TumblingSpec
+    aggregates: tuple[Aggregate, ...]
+    sink: DuckDbSpec | MemorySpec
+    mode: Literal["recompute", "incremental"] = RECOMPUTE  # type: ignore[assignment]
+    state_root: str | None = None
+    output: Literal["append", "update", "complete"] = APPEND  # type: ignore[assignment]
+    trigger: TriggerSpec = TriggerSpec()
+    credits: int = 1_048_576
+
+    def __post_init__(self) -> None:
+        from thund.checks import check
+
+        check(self)
+
+    @staticmethod
+    def from_toml(source: str | Path) -> Pipeline:
+        """Read a TOML file, or TOML text: a str with a line break or "=" that is not named *.toml.
+
+        Relative paths in a file count from its folder; in a text they stay as they are.
+
+        Raises: CallerError that names the key, what was found and what is allowed.
+        """
+        from thund.toml import read
+
+        return read(source)
+
+    def to_toml(self) -> str:
+        """The text that `from_toml` reads back to an equal value."""
+        from thund.toml import write
+
+        return write(self)
+
+    def config(self) -> Config:
+        """What the deterministic core reads: all that decides a result. Law: K8, T7."""
+        return Config(
+            pipeline=self.name,
+            event_time=self.watermark.column,
+            key=self.key,
+            window=WindowSpec(self.window.size_ms, self.window.offset_ms),
+            aggregates=self.aggregates,
+            delay_ms=self.watermark.delay_ms,
+            grace_ms=self.watermark.grace_ms,
+            late_rule=self.watermark.late_rule,
+            output=self.output,
+            max_future_ms=self.watermark.max_future_ms,
+            late_lane=self.watermark.late_lane,
+            credits=self.credits,
+        )
+
+    def fingerprint(self) -> str:
+        """32 hex digits of `canonical(config())`: an old state is refused where they differ.
+
+        Paths, trigger, credits and the run mode are not in it.
+
+        Law: K8.
+        """
+        text = json.dumps(
+            canonical(self.config()), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def runs_as(self) -> tuple[str, str | None]:
+        """The mode that runs, and what to tell the user where it is not the one asked for.
+
+        Law: R2.
+        """
+        if self.mode == INCREMENTAL and self.state_root is None:
+            return RECOMPUTE, (
+                f"pipeline {self.name!r} asks for incremental mode but has no state_root: "
+                "it recomputes from the first row at each trigger; set state_root to keep state"
+            )
+        return self.mode, None
+
+
+def canonical(config: Config) -> dict[str, object]:
+    """A Config as JSON data without credits and without what stands at its default.
+
+    So a field that a later version adds does not shut it out of an older state; the default of an
+    old field must never change.
+
+    Law: K8.
+    """
+    fields = dataclasses.asdict(config)
+    defaults = {f.name: f.default for f in dataclasses.fields(config)}
+    kept = {k: v for k, v in fields.items() if k != "credits" and v != defaults[k]}
+    text = json.dumps(kept, ensure_ascii=False)
+    plain: dict[str, object] = json.loads(text)
+    return plain

@@ -1,0 +1,410 @@
+"""Pipelines as TOML text: reading with errors that name the key, and writing back."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from thund.checks import fail
+from thund.definition import (
+    DuckDbSpec,
+    FilesSpec,
+    MemorySpec,
+    Pipeline,
+    StreamSpec,
+    TriggerSpec,
+    TumblingSpec,
+    WatermarkSpec,
+)
+from thund.durations import ALLOWED, format_duration, parse_duration
+from thund_contract.errors import CallerError
+from thund_contract.vocabulary import COUNT, OPERATIONS
+
+Raw = dict[str, Any]
+
+DURATIONS = {
+    "window": ("size", "offset"),
+    "watermark": ("delay", "grace", "max_future"),
+    "trigger": ("interval",),
+}
+KINDS: dict[str, tuple[type[msgspec.Struct], ...]] = {
+    "source": (FilesSpec, StreamSpec),
+    "watermark": (WatermarkSpec,),
+    "window": (TumblingSpec,),
+    "sink": (DuckDbSpec, MemorySpec),
+    "trigger": (TriggerSpec,),
+}
+PATHS = (("source", "path"), ("sink", "path"), (None, "state_root"))
+
+_AT = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
+_CALL = re.compile(r"([A-Za-z_]+)\s*(?:\((.*)\))?", re.DOTALL)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def read(source: str | Path) -> Pipeline:
+    """See Pipeline.from_toml."""
+    is_text = isinstance(source, str) and ("\n" in source or "=" in source)
+    if is_text and not str(source).endswith(".toml"):
+        return decode(_parse(str(source), "TOML text"), where="TOML text")
+    path = Path(source)
+    raw = _parse(_load(path), str(path))
+    _resolve_paths(raw, path.resolve().parent)
+    return decode(raw, where=str(path))
+
+
+def _load(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        found = f"byte {error.start} of the file is not UTF-8"
+        raise CallerError(
+            found, allowed="TOML is UTF-8", where=str(path), action="save the file as UTF-8"
+        ) from None
+    except OSError as error:
+        raise CallerError(
+            f"the pipeline file cannot be read: {error.strerror}",
+            allowed="a TOML file",
+            where=str(path),
+            action="check the path and its permissions",
+        ) from None
+
+
+def _parse(text: str, where: str) -> Raw:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CallerError(
+            f"this is not TOML: {error}",
+            allowed="TOML 1.0, with each key once",
+            where=where,
+            action="correct the line",
+        ) from None
+
+
+def _resolve_paths(raw: Raw, folder: Path) -> None:
+    for section, key in PATHS:
+        table = raw if section is None else raw.get(section)
+        path = table.get(key) if isinstance(table, dict) else None
+        if isinstance(table, dict) and isinstance(path, str) and path.strip() and "://" not in path:
+            table[key] = os.path.normpath(folder / path)
+
+
+def decode(raw: Mapping[str, Any], *, where: str) -> Pipeline:
+    """The one way from TOML-shaped data to a value; the builder takes it too.
+
+    Raises: CallerError with the path of the key.
+    """
+    data = {key: dict(value) if isinstance(value, dict) else value for key, value in raw.items()}
+    _apply_lateness(data, where)
+    for section, keys in DURATIONS.items():
+        table = data.get(section)
+        for key in keys:
+            if isinstance(table, dict) and key in table:
+                table[key] = _duration(f"{section}.{key}", table[key], where)
+    _apply_types(data, where)
+    if "aggregates" in data:
+        data["aggregates"] = _aggregates(data["aggregates"], where)
+    try:
+        return msgspec.convert(data, Pipeline)
+    except msgspec.ValidationError as error:
+        _explain(str(error), raw, where)
+    except CallerError as error:
+        raise CallerError(
+            error.found, allowed=error.allowed, where=where, action=error.action
+        ) from None
+
+
+def _duration(key: str, value: object, where: str) -> int:
+    try:
+        return parse_duration(value)
+    except ValueError:
+        fail(
+            key,
+            value,
+            "is no duration",
+            allowed=ALLOWED,
+            action="write the duration in this form",
+            where=where,
+        )
+
+
+def _apply_lateness(data: Raw, where: str) -> None:
+    table = data.get("watermark")
+    if not isinstance(table, dict) or "allowed_lateness" not in table:
+        return
+    for other in ("delay", "grace"):
+        if other in table:
+            fail(
+                "watermark.allowed_lateness",
+                table["allowed_lateness"],
+                f"stands beside {other} = {json.dumps(table[other], default=str)}",
+                allowed="allowed_lateness, which sets delay and grace alike, or delay and grace apart",
+                action="remove one of the two forms",
+                where=where,
+            )
+    lateness = _duration("watermark.allowed_lateness", table.pop("allowed_lateness"), where)
+    if lateness < 0:
+        fail(
+            "watermark.allowed_lateness",
+            format_duration(lateness),
+            "is negative",
+            allowed='a duration that is not negative, such as "2h" or "0s"',
+            action="say how late a row may be",
+            where=where,
+        )
+    table["delay"] = table["grace"] = lateness
+
+
+def _apply_types(data: Raw, where: str) -> None:
+    source = data.get("source")
+    if isinstance(source, dict) and "types" in source:
+        types = source["types"]
+        if not isinstance(types, dict):
+            fail(
+                "source.types",
+                types,
+                "is no table",
+                allowed='a table of column = "type"',
+                action='write [source.types], then lines such as delay = "int64"',
+                where=where,
+            )
+        for column, name in types.items():
+            if not isinstance(name, str):
+                fail(
+                    f"source.types.{column}",
+                    name,
+                    "is no type",
+                    allowed='the name of a type, such as "int64"',
+                    action="write the name in quotes",
+                    where=where,
+                )
+        source["types"] = sorted(types.items())
+
+
+def _aggregates(value: object, where: str) -> list[Raw]:
+    if not isinstance(value, dict):
+        fail(
+            "aggregates",
+            value,
+            "is no table",
+            allowed='a table of name = "operation(column)"',
+            action='write [aggregates], then lines such as total = "sum(delay)"',
+            where=where,
+        )
+    return [_aggregate(name, text, where) for name, text in value.items()]
+
+
+def _aggregate(name: str, text: object, where: str) -> Raw:
+    call = _CALL.fullmatch(text.strip()) if isinstance(text, str) else None
+    operation, column = (call.group(1), call.group(2)) if call else (None, None)
+    if operation not in OPERATIONS or (column is not None and not column.strip()):
+        guess = _nearest(operation or "", OPERATIONS)
+        fail(
+            f"aggregates.{name}",
+            text,
+            "is no aggregate",
+            allowed=f'"{COUNT}", or "operation(column)" with {", ".join(OPERATIONS)}',
+            action=f'did you mean "{guess}"?' if guess else "write it in this form",
+            where=where,
+        )
+    return {"name": name, "operation": operation, "column": column}
+
+
+def _nearest(word: str, words: tuple[str, ...]) -> str | None:
+    return next(iter(difflib.get_close_matches(word.lower(), words, 1)), None)
+
+
+def _explain(message: str, raw: Mapping[str, Any], where: str) -> NoReturn:
+    """Say what msgspec found in our own four facts."""
+    match = _AT.fullmatch(message)
+    assert match is not None
+    problem, path = match.group(1), match.group(2) or ""
+    fields = _fields(path, raw)
+    named = _FIELD.fullmatch(problem)
+    if named is None:
+        raise CallerError(
+            f"{path or 'the document'}: {_shown(raw, path)} does not fit",
+            allowed=_allowed(problem, path),
+            where=where,
+            action="correct the value",
+        )
+    key = f"{path}.{named.group(2)}" if path else named.group(2)
+    if named.group(1) == "contains unknown":
+        guess = _nearest(named.group(2), fields)
+        raise CallerError(
+            f"{key}: no such key",
+            allowed=", ".join(fields),
+            where=where,
+            action=f"did you mean {guess!r}?" if guess else "remove it, or use one of these",
+        )
+    raise CallerError(
+        f"{key}: missing",
+        allowed=_allowed_missing(key, path),
+        where=where,
+        action=f"add {key}",
+    )
+
+
+def _fields(path: str, raw: Mapping[str, Any]) -> tuple[str, ...]:
+    if not path:
+        return tuple(f.encode_name for f in msgspec.structs.fields(Pipeline))
+    section = path.split(".", maxsplit=1)[0]
+    table = raw.get(section)
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    kinds = KINDS.get(section, ())
+    spec = next((s for s in kinds if s.__struct_config__.tag == kind), kinds[0] if kinds else None)
+    names = tuple(f.encode_name for f in msgspec.structs.fields(spec)) if spec else ()
+    tagged = ("kind",) if spec and spec.__struct_config__.tag else ()
+    lateness = ("allowed_lateness",) if section == "watermark" else ()
+    return (*tagged, *lateness, *names)
+
+
+def _shown(raw: Mapping[str, Any], path: str) -> str:
+    value: Any = raw
+    for step in re.findall(r"[^.\[\]]+", path):
+        try:
+            value = value[int(step)] if isinstance(value, list | tuple) else value[step]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return "the value"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+_WORDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+}
+
+
+def _allowed(problem: str, path: str) -> str:
+    section, _, key = path.partition(".")
+    if key == "kind":
+        return ", ".join(str(s.__struct_config__.tag) for s in KINDS[section])
+    spec = next((s for s in KINDS.get(section, ()) if hasattr(s, key or " ")), Pipeline)
+    choices = _choices(spec, key or section)
+    if choices:
+        return ", ".join(choices)
+    expected = re.match(r"Expected `(.*?)`", problem)
+    if expected is None:
+        return problem
+    names = [_WORDS.get(name.strip(), name) for name in expected.group(1).split("|")]
+    return " or ".join(names)
+
+
+def _choices(spec: type[msgspec.Struct], name: str) -> tuple[str, ...]:
+    for each in msgspec.inspect.type_info(spec).fields:  # type: ignore[attr-defined]
+        kinds = (
+            each.type.types if isinstance(each.type, msgspec.inspect.UnionType) else (each.type,)
+        )
+        literals = [k for k in kinds if isinstance(k, msgspec.inspect.LiteralType)]
+        if each.encode_name == name and literals:
+            return tuple(str(value) for value in literals[0].values)
+    return ()
+
+
+def _allowed_missing(key: str, path: str) -> str:
+    if key.endswith(".kind"):
+        return "kind = " + " or ".join(json.dumps(s.__struct_config__.tag) for s in KINDS[path])
+    examples = {
+        "name": 'a text, such as name = "delays"',
+        "key": 'a list of columns, such as key = ["carrier"]; [] for one group',
+        "source": '[source] with kind = "files" and path = "data"',
+        "watermark": '[watermark] with column and allowed_lateness = "2h"',
+        "window": '[window] with size = "1h"',
+        "aggregates": '[aggregates] with lines such as n = "count"',
+        "sink": '[sink] with kind = "duckdb", path = "out.duckdb" and table = "result"',
+        "window.size": 'a duration above zero, such as size = "1h"',
+    }
+    return examples.get(key, "a text")
+
+
+# ---- writing -----------------------------------------------------------------------------------
+
+
+def encode(pipeline: Pipeline) -> Raw:
+    """The TOML-shaped data of a value; `decode` reads it back. Defaults are left out."""
+    raw: Raw = {"name": pipeline.name}
+    raw |= {
+        key: value
+        for key, value, default in (
+            ("mode", pipeline.mode, "recompute"),
+            ("state_root", pipeline.state_root, None),
+            ("output", pipeline.output, "append"),
+            ("credits", pipeline.credits, 1_048_576),
+        )
+        if value != default
+    }
+    raw["key"] = list(pipeline.key)
+    raw |= {name: section(getattr(pipeline, name)) for name in ("source", "watermark", "window")}
+    raw["aggregates"] = {
+        each.name: each.operation if each.column is None else f"{each.operation}({each.column})"
+        for each in pipeline.aggregates
+    }
+    raw["sink"] = section(pipeline.sink)
+    raw["trigger"] = section(pipeline.trigger)
+    return raw
+
+
+def section(spec: msgspec.Struct) -> Raw:
+    """One section as TOML has it: kind first, durations as text, defaults left out."""
+    tag = spec.__struct_config__.tag
+    raw: Raw = {} if tag is None else {"kind": tag}
+    for each in msgspec.structs.fields(spec):
+        value = getattr(spec, each.name)
+        if value is None or value == each.default:
+            continue
+        raw[each.encode_name] = format_duration(value) if each.name.endswith("_ms") else value
+    if isinstance(spec, FilesSpec) and spec.types:
+        raw["types"] = dict(spec.types)
+    if isinstance(spec, WatermarkSpec) and spec.delay_ms == spec.grace_ms and spec.delay_ms:
+        del raw["grace"]
+        raw["allowed_lateness"] = raw.pop("delay")
+    return raw
+
+
+def write(pipeline: Pipeline) -> str:
+    """See Pipeline.to_toml."""
+    raw = encode(pipeline)
+    lines = [
+        f"{key} = {_value(value)}" for key, value in raw.items() if not isinstance(value, dict)
+    ]
+    tables = [(key, value) for key, value in raw.items() if isinstance(value, dict) and value]
+    for name, table in tables:
+        lines += ["", f"[{name}]"]
+        lines += [f"{_key(k)} = {_value(v)}" for k, v in table.items() if not isinstance(v, dict)]
+        for key, inner in table.items():
+            if isinstance(inner, dict):
+                lines += ["", f"[{name}.{_key(key)}]"]
+                lines += [f"{_key(k)} = {_value(v)}" for k, v in inner.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(each) for each in value) + "]"
+    return _text(value) if isinstance(value, str) else str(value)

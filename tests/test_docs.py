@@ -1,6 +1,9 @@
 """What the README tells a newcomer to type works, and what it shows is what comes."""
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,8 +50,8 @@ def test_required_the_two_ways_to_write_a_pipeline_give_one_value(
 ) -> None:
     (toml,), (python,) = blocks("toml"), blocks("python")
     scope: dict[str, object] = {}
-    exec(python, scope)  # noqa: S102 - the README's own example
-    built = scope["sales"]
+    exec(python, scope)
+    built = scope["ferries"]
     assert isinstance(built, Pipeline)
     assert Pipeline.from_toml(toml) == built
     assert Pipeline.from_toml(toml).fingerprint() == built.fingerprint()
@@ -61,17 +64,33 @@ def test_required_the_example_runs_and_can_be_audited(
     from thund.cli import cli
 
     (toml,) = blocks("toml")
-    (tmp_path / "sales.toml").write_text(toml)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "ferries.toml").write_text(toml)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     for command, expected in (
         ("run", "run: rows="),
         ("status", "drained"),
         ("audit", "audit: PASS"),
     ):
-        result = CliRunner().invoke(cli, [command, "sales.toml"], catch_exceptions=False)
+        result = CliRunner().invoke(cli, [command, "ferries.toml"], catch_exceptions=False)
         assert result.exit_code == 0, result.output
         assert expected in result.output, (command, result.output)
+
+
+def test_required_every_example_runs(tmp_path: Path) -> None:
+    """Each TOML by `thund run`, each Python file by Python, in a copy of the folder."""
+    folder = tmp_path / "examples"
+    shutil.copytree(ROOT / "examples", folder)
+    definitions, scripts = sorted(folder.glob("*.toml")), sorted(folder.glob("*.py"))
+    assert definitions
+    assert scripts
+    for path in (*definitions, *scripts):
+        command = ["-m", "thund", "run", str(path)] if path in definitions else [str(path)]
+        done = subprocess.run(
+            [sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (path.name, done.stderr)
+        assert done.stdout, path.name
 
 
 def test_required_the_first_screen_says_what_for_whom_and_shows_the_demo() -> None:

@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("source", "credits", "watermark", "windows", "accumulators", "checkpoint", "sink")
 
 
-@pytest.mark.parametrize("room", (*ROOMS, "pipeline", "recompute"))
+@pytest.mark.parametrize("room", [*ROOMS, "pipeline", "recompute"])
 def test_required_each_room_has_a_reference_and_an_implementation(room: str) -> None:
     assert (ROOT / f"reference/thund_reference/{room}.py").is_file()
     assert (ROOT / f"impl/thund/{room}.py").is_file()

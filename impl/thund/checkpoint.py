@@ -118,6 +118,18 @@ class Checkpoints(History):
         self._last = 0
         return None
 
+    def newest(self) -> Manifest | None:
+        """The manifest that recovery would start from, of the same pipeline; None for none.
+
+        A source looks at it before its schema is asked for. Law: K4, K8.
+        """
+        epoch = self.highest()
+        if epoch == 0:
+            return None
+        manifest = self.manifest(epoch)
+        self._require_same_pipeline(manifest)
+        return manifest
+
     def _load(self, epoch: int) -> Recovered:
         """One epoch, every file of it verified, and durable before anything leans on it.
 

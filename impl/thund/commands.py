@@ -16,6 +16,8 @@ from thund_contract.errors import CallerError
 from thund_contract.vocabulary import END, NEVER
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
     from rich.table import Table
 
     from thund.manifest import Manifest
@@ -46,7 +48,41 @@ def run(definition: Path, *, drain: bool, as_json: bool) -> None:
     show = _Show(as_json=as_json, title=pipeline.name)
     with show:
         ran = run_pipeline(pipeline, progress=show.progress, durable=show.durable, stop=stop)
+    if ran.table is not None and not as_json:
+        _print_table(ran.table)
     show.done(ran.progress, mode=ran.mode, note=ran.note)
+
+
+SHOWN_ROWS = 20
+
+
+def _print_table(table: pa.Table) -> None:
+    """The first rows of a table in memory, which nobody could look at later."""
+    from rich.table import Table
+
+    shown = table.drop_columns(["_gar_id", "_epoch"])
+    order = [(name, "ascending") for name in shown.schema.names if name.startswith("window_")]
+    shown = shown.sort_by(order).slice(0, SHOWN_ROWS)
+    out = Table(*shown.schema.names)
+    for row in shown.to_pylist():
+        out.add_row(*(_cell(value) for value in row.values()))
+    wide_console().print(out)
+    if table.num_rows > SHOWN_ROWS:
+        click.echo(f"and {table.num_rows - SHOWN_ROWS} more rows")
+
+
+def _cell(value: object) -> str:
+    import datetime as dt
+
+    return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, dt.datetime) else str(value)
+
+
+def wide_console() -> Console:
+    """A console that gives tables room where nobody's terminal sets the width."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
 
 
 class _Show:
@@ -130,9 +166,7 @@ def status(place: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_facts(manifest)))
         return
-    from rich.console import Console
-
-    console = Console()
+    console = wide_console()
     console.print(
         f"[bold]{manifest.pipeline}[/bold] epoch {epoch}, generation {manifest.generation}, "
         f"W {show_time(manifest.watermark)}{', drained' if manifest.drained else ''}"

@@ -65,8 +65,7 @@ def open_source(pipeline: Pipeline, stream: Source | Batches | None = None) -> S
     Raises: CallerError where a stream has no batches, or files have some; InputError for files
     that cannot be read.
     """
-    spec = pipeline.source
-    if isinstance(spec, FilesSpec):
+    if isinstance(pipeline.source, FilesSpec):
         if stream is not None:
             raise CallerError(
                 "a stream was given to a pipeline that reads files",
@@ -74,9 +73,9 @@ def open_source(pipeline: Pipeline, stream: Source | Batches | None = None) -> S
                 where=f"pipeline {pipeline.name}",
                 action="leave `stream` away, or define the source as a stream",
             )
-        from thund.connectors.files import FileSource
+        from thund.connectors.files import open_files
 
-        return FileSource(spec, event_time=pipeline.watermark.column)
+        return open_files(pipeline)
     if stream is None:
         raise CallerError(
             "the definition names a stream, and none was given",
@@ -88,7 +87,7 @@ def open_source(pipeline: Pipeline, stream: Source | Batches | None = None) -> S
         return cast("Source", stream)  # a protocol cannot be told from an iterable by its type
     from thund.connectors.stream import with_stream_input
 
-    return with_stream_input(stream, partition=spec.partition_column)
+    return with_stream_input(stream, partition=pipeline.source.partition_column)
 
 
 @contextmanager
@@ -127,18 +126,16 @@ def run(
     mode, note = pipeline.runs_as()
     ended = stop or threading.Event()
     source = open_source(pipeline, stream)
+    if mode == INCREMENTAL:
+        checkpoints = _checkpoints(pipeline, nonce or secrets.token_hex(8), durable)
+        before = checkpoints.newest()
+        if before:
+            source.verify(before.source)  # it settles the schema, which the sink needs
     with open_sink(pipeline, source.schema) as sink:
         if mode == INCREMENTAL:
-            shown = _run_incremental(
-                pipeline,
-                source,
-                sink,
-                now=now,
-                nonce=nonce or secrets.token_hex(8),
-                durable=durable,
-                progress=progress,
-                stop=ended,
-            )
+            engine = Engine(pipeline.config(), checkpoints, sink, source, now=now, durable=durable)
+            trigger = pipeline.trigger
+            shown = local.run(engine, source, trigger, now=now, progress=progress, stop=ended)
         else:
             shown = _run_recompute(pipeline, source, sink, now=now, progress=progress, stop=ended)
         kept = isinstance(sink, MemorySink)
@@ -173,22 +170,6 @@ def _checkpoints(pipeline: Pipeline, nonce: str, durable: Durable) -> Checkpoint
         nonce=nonce,
         durable=durable,
     )
-
-
-def _run_incremental(
-    pipeline: Pipeline,
-    source: Source,
-    sink: Sink,
-    *,
-    now: Callable[[], int],
-    nonce: str,
-    durable: Durable,
-    progress: Callable[[Progress], None],
-    stop: threading.Event,
-) -> Progress:
-    checkpoints = _checkpoints(pipeline, nonce, durable)
-    engine = Engine(pipeline.config(), checkpoints, sink, source, now=now, durable=durable)
-    return local.run(engine, source, pipeline.trigger, now=now, progress=progress, stop=stop)
 
 
 def _run_recompute(

@@ -52,16 +52,18 @@ def read_all(
 ) -> Core:
     """Every row that is there now, in the source's order, through a fresh core. Law: R2, S5."""
     core = Core(dataclasses.replace(config, credits=UNBOUNDED), source.schema, now=now)
-    partitions = source.partitions()
-    for name in partitions:
-        core.add(name)
-    sent = dict.fromkeys(partitions, NONE_BEFORE)
-    credit = dict.fromkeys(partitions, UNBOUNDED)
-    while (delivery := source.read(sent, credit, READ_ROWS)) is not None:
+    sent: dict[str, int] = {}
+    while True:
+        for name in source.partitions():
+            if name not in sent:  # a stream shows a partition with its first row
+                core.add(name)
+                sent[name] = NONE_BEFORE
+        delivery = source.read(sent, dict.fromkeys(sent, UNBOUNDED), READ_ROWS)
+        if delivery is None:
+            return core
         for name, (rows, last) in delivery.by_partition().items():
             core.credits.send(name, rows)
             sent[name] = last
         core.deliver(delivery)
         core.advance()
         progress(core)
-    return core

@@ -150,3 +150,17 @@ def test_required_a_table_is_rebuilt_from_the_outboxes_when_asked(tmp_path: Path
     done = CliRunner().invoke(thund.cli.cli, command, catch_exceptions=False)
     assert "rebuild: epochs=3" in done.output
     assert rows() == before
+
+
+@pytest.mark.law("W2", "W5")
+@pytest.mark.parametrize("incremental", [False, True])
+def test_required_a_stream_shows_its_partitions_as_their_rows_come(
+    tmp_path: Path, *, incremental: bool
+) -> None:
+    steps = pipeline("sums").source(stream(partition_column="k")).watermark("t").key("k")
+    steps = steps.tumbling("1h").aggregate(rows=count()).sink(memory())
+    steps = steps.trigger(rows=2, once=True, drain=True)
+    made = (steps.incremental(str(tmp_path / "s")) if incremental else steps).build()
+    ran = thund.run(made, stream=iter(batches()))
+    assert ran.progress.accepted == len(TIMES)
+    assert sum(row["rows"] for row in shown(ran.table)) == ran.progress.admitted

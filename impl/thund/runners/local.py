@@ -55,13 +55,22 @@ def progress_of(core: Core, *, epoch: int) -> Progress:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Appeared:
+    """The source has partitions that are not assigned; the reader waits until they are."""
+
+    partitions: tuple[str, ...]
+
+
 class _Reader:
     """The thread that reads ahead. It sends only what it has credit for. Law: C1, C2, C4, S5."""
 
     def __init__(self, source: Source, engine: Engine, *, once: bool) -> None:
         self.source, self.engine, self.once = source, engine, once
-        self.out: queue.Queue[Delivery | BaseException | None] = queue.Queue(QUEUE_BATCHES)
-        self.credit_back = threading.Event()
+        self.out: queue.Queue[Delivery | _Appeared | BaseException | None] = queue.Queue(
+            QUEUE_BATCHES
+        )
+        self.go_on = threading.Event()
         self.stopped = threading.Event()
         self.sent = {p: engine.position(p) for p in engine.assigned()}
         self.thread = threading.Thread(target=self._run, name="thund-reader", daemon=True)
@@ -69,7 +78,7 @@ class _Reader:
 
     def stop(self) -> None:
         self.stopped.set()
-        self.credit_back.set()
+        self.go_on.set()
         while self.thread.is_alive():
             try:
                 self.out.get(timeout=WAIT_S)  # unblock a reader that waits to hand over
@@ -79,7 +88,9 @@ class _Reader:
     def _run(self) -> None:
         try:
             while not self.stopped.is_set():
-                self.credit_back.clear()
+                self.go_on.clear()
+                if self._appeared():
+                    continue
                 credit = {p: self.engine.credit(p) for p in self.sent}
                 delivery = self.source.read(self.sent, credit, READ_ROWS)
                 if delivery is None and self.once:
@@ -88,12 +99,21 @@ class _Reader:
                     self.out.put(None)
                     self.stopped.wait(WAIT_S)
                 elif delivery.num_rows == 0:
-                    self.credit_back.wait(WAIT_S)
+                    self.go_on.wait(WAIT_S)
                 else:
                     self._hand_over(delivery)
             self.out.put(None)
         except BaseException as error:  # noqa: BLE001 - handed to the thread that can raise it
             self.out.put(error)
+
+    def _appeared(self) -> bool:
+        """Tell of partitions that are new in the source, and wait until they are assigned."""
+        names = tuple(name for name in self.source.partitions() if name not in self.sent)
+        if names:
+            self.out.put(_Appeared(names))
+            while not self.stopped.is_set() and names[-1] not in self.sent:
+                self.go_on.wait(WAIT_S)
+        return bool(names)
 
     def _hand_over(self, delivery: Delivery) -> None:
         for name, (rows, last) in delivery.by_partition().items():
@@ -117,9 +137,7 @@ def run(
     Raises: InputError where a drained pipeline's source has grown, or the source has changed.
     """
     stop = stop or threading.Event()
-    for name in source.partitions():
-        if name not in engine.assigned():
-            engine.add(name)
+    _assign(engine, source.partitions())
     if engine.core.drained:
         _check_nothing_more(engine, source)
         return progress_of(engine.core, epoch=engine.last)
@@ -132,12 +150,15 @@ def run(
                 raise item
             if item is None and trigger.once:
                 break
-            if item is not None:
+            if isinstance(item, _Appeared):
+                _assign(engine, item.partitions)
+                reader.sent.update({name: engine.position(name) for name in item.partitions})
+            elif item is not None:
                 engine.deliver(item, max_rows=trigger.rows)
             if _due(engine, trigger, now() - begun_ms):
                 engine.commit()
                 begun_ms = now()
-            reader.credit_back.set()
+            reader.go_on.set()
             progress(progress_of(engine.core, epoch=engine.last))
         if trigger.drain and trigger.once and not stop.is_set():
             engine.drain()
@@ -147,6 +168,14 @@ def run(
         reader.stop()
     progress(progress_of(engine.core, epoch=engine.last))
     return progress_of(engine.core, epoch=engine.last)
+
+
+def _assign(engine: Engine, partitions: tuple[str, ...]) -> None:
+    """Partitions of the source that are not assigned yet. Law: W5."""
+    known = engine.assigned()
+    for name in partitions:
+        if name not in known:
+            engine.add(name)
 
 
 def _due(engine: Engine, trigger: TriggerSpec, elapsed_ms: int) -> bool:

@@ -101,7 +101,8 @@ def test_required_the_contract_computes_nothing() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             computes = isinstance(node, ast.For | ast.While | ast.Lambda | ast.comprehension)
             minus = isinstance(node, ast.BinOp) and not isinstance(node.op, ast.BitOr)
-            assert not (computes or minus), f"{path.name}:{getattr(node, 'lineno', '?')}"
+            impure = computes or minus
+            assert not impure, f"{path.name}:{getattr(node, 'lineno', '?')}"
 
 
 def test_required_modules_are_loaded_once() -> None:

@@ -15,7 +15,8 @@ PACKAGE_OF = {
     "impl": "thund",
     "conformance": "thund_conformance",
 }
-MAX_LINES = 600
+MAX_LINES = {"tests": 900}
+MAX_LINES_ELSEWHERE = 600
 REFERENCE_LINES = 1250
 REGISTRIES = (
     "py" + "pi.org",
@@ -53,11 +54,12 @@ def test_required_each_file_says_first_what_it_is_for() -> None:
 
 
 def test_required_files_stay_readable() -> None:
-    too_long = {
-        str(path.relative_to(ROOT)): lines
-        for path in sources()
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_LINES
-    }
+    too_long = {}
+    for path in sources():
+        place = path.relative_to(ROOT)
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > MAX_LINES.get(place.parts[0], MAX_LINES_ELSEWHERE):
+            too_long[str(place)] = lines
     assert too_long == {}
 
 

@@ -168,7 +168,7 @@ class Process:
     # ---- what an epoch shows ---------------------------------------------------------------------------
 
     def emitted(self) -> dict[Group, Partials]:
-        """The groups whose rows this epoch shows, by output mode. Law: E1, E2, E3, F4."""
+        """The groups whose rows this epoch shows, by output mode. Law: E1, E2, E3, E4, F4."""
         if self.config.output == APPEND:
             return self.closed
         if self.config.output == UPDATE:

@@ -10,6 +10,8 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from thund.ids import gar_ids
 from thund_contract import vocabulary as v
@@ -54,3 +56,23 @@ def test_required_columns_follow_each_other_and_no_column_is_a_key_too() -> None
     assert both.to_pylist() == [identity(b"\4\1\0\0\0a", b"\0", start=-3)]
     assert gar_ids(CONFIG, [], np.array([20])).to_pylist() == [identity(start=20)]
     assert gar_ids(CONFIG, [pa.array([], pa.int64())], np.array([], np.int64)).to_pylist() == []
+
+
+@given(st.lists(st.tuples(st.none() | st.text(), st.none() | st.binary(max_size=300)), min_size=1))
+@settings(max_examples=60, deadline=None)
+def test_required_messages_of_any_length_are_hashed_right(
+    rows: list[tuple[str | None, bytes | None]],
+) -> None:
+    """Across the borders of the hash's blocks, in slices, with nulls."""
+
+    def part(tag: bytes, data: bytes | None) -> bytes:
+        return b"\0" if data is None else tag + struct.pack("<I", len(data)) + data
+
+    names = pa.array(["before", *(name for name, _ in rows)], pa.utf8()).slice(1)
+    blobs = pa.array([b"before", *(blob for _, blob in rows)], pa.large_binary()).slice(1)
+    got = gar_ids(CONFIG, [names, blobs], np.full(len(rows), 7))
+    want = [
+        identity(part(b"\4", None if name is None else name.encode()), part(b"\5", blob), start=7)
+        for name, blob in rows
+    ]
+    assert got.to_pylist() == want

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from thund_conformance.verify import report
+from thund_conformance.verify import report, tlc
 from thund_conformance.verify.cli import verify
 from thund_conformance.verify.display import Work, show_progress
-from thund_conformance.verify.models import Model
+from thund_conformance.verify.models import Finding, Model
 from thund_contract.errors import CallerError
 
 MODULE = r"""---- MODULE M ----
@@ -158,15 +158,17 @@ def test_required_the_bar_moves_with_the_work() -> None:
     assert work.seconds_done(now=200.0) == pytest.approx(7.6)
 
 
-def test_required_a_terminal_gets_a_bar_and_the_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    specs = write_specs(tmp_path)
+def test_required_a_terminal_gets_a_bar_and_the_lines() -> None:
+    model = Model("Good", "M", "Good.cfg", "ok", (), 1.0, distinct=5)
+    run = tlc.Run("ok", None, "", None, tlc.Progress(5, 5, 0), 1, 0, 0.1)
+    finding = Finding(passed=True, found="ok", expected="ok")
     written = io.StringIO()
     console = Console(file=written, force_terminal=True, width=120)
     with show_progress(console, 1.0) as progress:
-        report.verify_models(specs, names=["Good"], progress=progress)
+        progress(report.Step(model))
+        progress(report.Step(model, 5, report.Result(model, run, finding, "")))
     assert "pass  ok      Good" in written.getvalue()
+    assert "5 states" in written.getvalue()
     assert "━" in written.getvalue()
 
 

@@ -58,15 +58,12 @@ CODE = '''"""A module.
 Law: S1.
 """
 class Thing:
-    """A thing. Law: E2 is not cited here.
+    """A thing, and no Law: E2 is cited here.
 
     Law: E1. Raises: nothing.
     """
     async def step(self):
-        """One step.
-
-        Law: S1, E1
-        """
+        """One step. Law: S1, E1."""
 '''
 TESTS = """import pytest
 from pytest import mark

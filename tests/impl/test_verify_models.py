@@ -121,7 +121,9 @@ BROKEN = {**GOOD, "distinct": None, "why": None, "reason": "It breaks."}
         ({**BROKEN, "expect": "invariant"}, "needs violates"),
         ({**BROKEN, "expect": "invariant", "violates": "Up"}, "not listed under INVARIANT"),
         ({**BROKEN, "expect": "property", "violates": "Inv"}, "not listed under PROPERTY"),
-        ({**BROKEN, "expect": "temporal", "violates": "Ends"}, "as its only property"),
+        ({**BROKEN, "expect": "temporal", "violates": "Ends"}, "must list one property only"),
+        ({**BROKEN, "expect": "temporal"}, "must list one property only"),
+        ({**BROKEN, "expect": "property"}, "must list one property only"),
         ({**BROKEN, "expect": "deadlock"}, "deadlock = true"),
         ({**BROKEN, "expect": "assumption", "distinct": 5}, "distinct is for expect = 'ok'"),
     ],
@@ -159,13 +161,14 @@ def test_required_a_property_may_be_temporal_through_another_operator(tmp_path: 
 
 def test_required_the_list_and_the_folder_agree(tmp_path: Path) -> None:
     write_specs(tmp_path, GOOD, {**GOOD, "name": "B"}, GOOD, more="[extra]\n")
-    (tmp_path / "Forgotten.cfg").write_text("SPECIFICATION Spec")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/Forgotten.cfg").write_text("SPECIFICATION Spec")
     with pytest.raises(CallerError) as caught:
         load_models(tmp_path)
     for words in (
         "A: this name is used 2 times",
         "A.cfg: listed 3 times",
-        "Forgotten.cfg: no model runs this cfg",
+        "more/Forgotten.cfg: no model runs this cfg",
         "unknown key 'extra'",
     ):
         assert words in caught.value.found
@@ -237,6 +240,13 @@ def test_required_a_run_is_judged_by_kind_and_name_and_count(
     assert finding.passed is passed
     assert finding.expected
     assert (finding.found == finding.expected) is passed
+
+
+@pytest.mark.parametrize("expect", ["property", "temporal"])
+def test_required_the_only_property_needs_no_name(tmp_path: Path, expect: str) -> None:
+    entry = {**BROKEN, "expect": expect, "module": "M.tla"}
+    (model,) = load_models(write_specs(tmp_path, entry, cfg="SPECIFICATION Spec PROPERTY Up"))
+    assert (model.module, model.violates) == ("M", "Up")
 
 
 def test_required_an_unnamed_property_is_known_where_it_is_the_only_one(tmp_path: Path) -> None:

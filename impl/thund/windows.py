@@ -246,7 +246,7 @@ class Windows:
         Shape: `_gar_id`, `_epoch`, `_deleted`, key columns, `window_start`, `window_end`, one column
         per aggregate; unfit: `_gar_id`, `aggregate`, `value`.
 
-        Law: E1, E2, E3, E5.
+        Law: E1, E2, E3, E4, E5.
         """
         blocks = self._leaving
         if self._config.output == v.COMPLETE:

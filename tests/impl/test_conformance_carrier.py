@@ -32,6 +32,27 @@ def test_required_values_come_back(values):
     assert compare.same(tuple(from_arrow(pa.chunked_array([to_arrow(values, kind)]))), values)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [
+        ((0, 255), pa.uint8()),
+        ((-1, 127), pa.int8()),
+        ((-129, 0), pa.int16()),
+        ((0, 2**32), pa.uint64()),
+        ((-(2**63), 2**63 - 1), pa.int64()),
+    ],
+)
+def test_required_rarer_types_hold_the_same_values(numbers, kind):
+    rows = [(1, n) for n in numbers]
+    s = scenario(config(aggregates=(Aggregate("a", SUM, "x"),)), [valued("p0", rows, key="text")])
+    carrier = Carrier(s, other_types=True)
+    columns = carrier.delivery([(row, -1) for row in s.logs[0][1]]).columns
+    assert columns.schema.field("x").type == kind
+    assert columns.schema.field("et").type == pa.timestamp("ms", "UTC")
+    assert columns.column("x").to_pylist() == list(numbers)
+    assert columns.column("k").to_pylist() == ["text"] * 2
+
+
 def test_required_a_column_has_one_type():
     with pytest.raises(ValueError, match="column c"):
         column_type("c", (1, "a"))

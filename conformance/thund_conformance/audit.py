@@ -100,9 +100,10 @@ class _Again:
 
     def epoch(self, manifest: Manifest) -> tuple[EpochRecord, int]:
         """One epoch's items, and what they give; also how many rows they were."""
-        rows = self._rows(manifest)
+        items = manifest.items
+        rows = self._rows(items)
         self.process.begin_epoch()
-        for index, item in enumerate(manifest.items):
+        for index, item in enumerate(items):
             self._take(item, rows, first=index == 0)
         process = self.process
         puts, unfit = process.outbox(manifest.epoch)
@@ -118,7 +119,7 @@ class _Again:
             unfit=tuple(unfit),
             drained=process.drained,
         )
-        return record, sum(i.rows for i in manifest.items if isinstance(i, Rows))
+        return record, sum(i.rows for i in items if isinstance(i, Rows))
 
     def _take(self, item: Item, rows: dict[str, deque[Row]], *, first: bool) -> None:
         match item:
@@ -143,10 +144,10 @@ class _Again:
         for accepted in self.process.deliver(row, prev):
             self.process.accept(accepted)
 
-    def _rows(self, manifest: Manifest) -> dict[str, deque[Row]]:
+    def _rows(self, items: tuple[Item, ...]) -> dict[str, deque[Row]]:
         """The epoch's rows, read again from the source, per partition in order."""
         wanted: dict[str, int] = {}
-        for item in manifest.items:
+        for item in items:
             if isinstance(item, Rows):
                 wanted[item.partition] = wanted.get(item.partition, 0) + item.rows
         return {p: deque(self._read(p, count)) for p, count in wanted.items()}

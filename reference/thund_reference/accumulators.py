@@ -66,7 +66,8 @@ def merge(operation: str, left: object, right: object) -> object:
 
 def add_totals(left: Total, right: Total) -> Total:
     """Exact sums add exactly; counts and specials go beside. Law: G4."""
-    return (left[0] + right[0], left[1] + right[1], tuple(sorted({*left[2], *right[2]})))
+    specials = left[2] if left[2] == right[2] else tuple(sorted({*left[2], *right[2]}))
+    return (left[0] + right[0], left[1] + right[1], specials)
 
 
 def canonical(value: object) -> object:

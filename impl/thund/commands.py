@@ -58,23 +58,19 @@ SHOWN_ROWS = 20
 
 def _print_table(table: pa.Table) -> None:
     """The first rows of a table in memory, which nobody could look at later."""
+    import pyarrow as pa
     from rich.table import Table
 
     shown = table.drop_columns(["_gar_id", "_epoch"])
     order = [(name, "ascending") for name in shown.schema.names if name.startswith("window_")]
     shown = shown.sort_by(order).slice(0, SHOWN_ROWS)
     out = Table(*shown.schema.names)
-    for row in shown.to_pylist():
-        out.add_row(*(_cell(value) for value in row.values()))
+    texts = [shown.column(name).cast(pa.string()).to_pylist() for name in shown.schema.names]
+    for row in zip(*texts, strict=True):
+        out.add_row(*("" if text is None else text for text in row))
     wide_console().print(out)
     if table.num_rows > SHOWN_ROWS:
         click.echo(f"and {table.num_rows - SHOWN_ROWS} more rows")
-
-
-def _cell(value: object) -> str:
-    import datetime as dt
-
-    return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, dt.datetime) else str(value)
 
 
 def wide_console() -> Console:

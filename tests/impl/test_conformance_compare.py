@@ -7,6 +7,7 @@ import pytest
 
 from thund_conformance import compare, engines, golden, link
 from thund_contract.engine import Capabilities
+from thund_contract.vocabulary import EpochRecord
 
 DIFFERENT = [
     None,
@@ -64,7 +65,7 @@ def test_required_each_field_of_an_outcome_is_compared(outcome, field):
     assert compare.differences(outcome, replace(outcome, **{field: other}))
 
 
-@pytest.mark.parametrize("field", [f.name for f in fields(golden.EpochRecord)])
+@pytest.mark.parametrize("field", [f.name for f in fields(EpochRecord)])
 def test_required_each_field_of_an_epoch_is_compared(outcome, field):
     epoch = outcome.epochs[-1]
     value = getattr(epoch, field)

@@ -64,7 +64,7 @@ def test_required_each_type_comes_back_as_it_went_in(column: Any) -> None:
         back = through(piece)
         assert back.type == column.type
         back.validate(full=True)
-        assert back.to_pylist() == piece.to_pylist()
+        assert back.equals(piece)
 
 
 def test_required_a_dictionary_comes_back_as_its_values() -> None:

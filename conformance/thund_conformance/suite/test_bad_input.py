@@ -39,7 +39,7 @@ kind = "duckdb"
 path = "{sink}"
 table = "sums"
 [trigger]
-rows = 4
+rows = {rows}
 once = true
 drain = {drain}
 {extra}
@@ -64,6 +64,7 @@ class Front:
             "size": "1h",
             "total": "sum(v)",
             "sink": "sums.duckdb",
+            "rows": "4",
             "drain": "false",
             "extra": "",
         }
@@ -327,7 +328,7 @@ def test_required_a_full_disk_is_one_clear_error_and_the_next_run_goes_on(front:
         k=[f"key-{i}" for i in range(rows)],
         v=pa.array(range(rows), pa.int64()),
     )
-    front.define()
+    front.define(rows="100")
     state, saved = front.folder / "state", front.folder / "saved"
     state.mkdir()
     saved.mkdir()

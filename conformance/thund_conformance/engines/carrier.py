@@ -1,0 +1,167 @@
+"""Rows of a scenario as typed Arrow columns, and Arrow values back as the contract shows them.
+
+A column's type follows from the values that a scenario has for it; a column of nulls only is int64.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from thund.batch import Delivery
+from thund_contract.scenario import Scenario
+from thund_contract.vocabulary import Row
+
+_PLAIN = ((bool, pa.bool_()), (int, pa.int64()), (float, pa.float64()), (str, pa.string()))
+_UNITS = re.compile(r"(timestamp|duration|time32|time64)\[(s|ms|us|ns)(?:, tz=(.+))?\]")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Carrier:
+    """The columns of one scenario: the event time, the keys, and what is aggregated.
+
+    other_types: the same values in rarer Arrow types: the smallest integer that holds them,
+    texts in a dictionary, large binaries, instants instead of integers.
+    """
+
+    def __init__(self, scenario: Scenario, *, other_types: bool = False) -> None:
+        self.config = scenario.config
+        rows = [row for _, log in scenario.logs for row in log]
+        self.types = {}
+        for name in self._names():
+            values = [self._value(row, name) for row in rows]
+            kind = column_type(name, values)
+            self.types[name] = _rarer(kind, values) if other_types else kind
+        self.time_type = _time_type([row.event_time for row in rows])
+        if other_types and self.time_type == pa.int64():
+            self.time_type = pa.timestamp("ms", "UTC")
+        fields = [pa.field(self.config.event_time, self.time_type)]
+        fields += [pa.field(name, kind) for name, kind in self.types.items()]
+        self.schema = pa.schema(fields)
+
+    def delivery(self, rows: Sequence[tuple[Row, int]]) -> Delivery:
+        """Rows, each with its prev, in order of arrival."""
+        partitions = tuple(sorted({row.partition for row, _ in rows}))
+        columns = [_times([row.event_time for row, _ in rows], self.time_type)]
+        for name, kind in self.types.items():
+            columns.append(to_arrow([self._value(row, name) for row, _ in rows], kind))
+        return Delivery(
+            pa.record_batch(columns, schema=self.schema),
+            partitions,
+            np.array([partitions.index(row.partition) for row, _ in rows], np.int32),
+            np.array([row.offset for row, _ in rows], np.int64),
+            np.array([prev for _, prev in rows], np.int64),
+        )
+
+    def _names(self) -> list[str]:
+        aggregated = [a.column for a in self.config.aggregates if a.column is not None]
+        return list(dict.fromkeys([*self.config.key, *aggregated]))
+
+    def _value(self, row: Row, name: str) -> object:
+        """The row's value in a column; a column that is aggregated twice has the same value twice."""
+        if name in self.config.key:
+            return row.key[self.config.key.index(name)]
+        places = [i for i, a in enumerate(self.config.aggregates) if a.column == name]
+        found = {repr(row.values[i]): row.values[i] for i in places}
+        if len(found) != 1:
+            raise ValueError(f"row {row.partition}:{row.offset} has {len(found)} values of {name}")
+        return next(iter(found.values()))
+
+
+def column_type(name: str, values: Iterable[object]) -> pa.DataType:
+    """The one Arrow type that holds all values of a column.
+
+    Raises: ValueError for values of several types.
+    """
+    found = {type_of(value) for value in values if value is not None}
+    if len(found) > 1:
+        raise ValueError(f"column {name} holds {', '.join(sorted(map(str, found)))}")
+    return found.pop() if found else pa.int64()
+
+
+def type_of(value: object) -> pa.DataType:
+    """The Arrow type of one value of the contract."""
+    if isinstance(value, bytes):
+        return pa.binary()
+    if isinstance(value, tuple):
+        return named_type(str(value[0]))
+    for kind, arrow in _PLAIN:
+        if isinstance(value, kind):
+            return arrow
+    raise ValueError(f"no Arrow type for a {type(value).__name__}")
+
+
+def named_type(name: str) -> pa.DataType:
+    """The Arrow type that prints as `name`: a date, a time, a timestamp or a duration."""
+    dates = {"date32[day]": pa.date32(), "date64[ms]": pa.date64()}
+    if name in dates:
+        return dates[name]
+    match = _UNITS.fullmatch(name)
+    if match is None:
+        raise ValueError(f"no scenario can hold a {name}")
+    kind, unit, zone = match.groups()
+    return pa.timestamp(unit, zone) if kind == "timestamp" else getattr(pa, kind)(unit)
+
+
+def to_arrow(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    """Values of the contract as an Arrow array of a type."""
+    if all(not isinstance(value, tuple) for value in values):
+        return pa.array(values, kind)
+    inner = [value[1] if isinstance(value, tuple) else None for value in values]
+    return pa.array(inner, _storage(kind)).view(kind)
+
+
+def from_arrow(column: pa.ChunkedArray) -> list[object]:
+    """An Arrow column as values of the contract."""
+    kind = column.type
+    if pa.types.is_temporal(kind):
+        name, stored = str(kind), column.combine_chunks().view(_storage(kind)).to_pylist()
+        return [None if value is None else (name, value) for value in stored]
+    values: list[object] = column.to_pylist()
+    return values
+
+
+def _rarer(kind: pa.DataType, values: Iterable[object]) -> pa.DataType:
+    """Another type for the same values."""
+    if kind == pa.int64():
+        numbers = [value for value in values if isinstance(value, int)] or [0]
+        signed, unsigned = _INTEGERS
+        sizes = signed if min(numbers) < 0 else unsigned
+        return next(t for bits, t in sizes if all(-(2**bits) <= n < 2**bits for n in numbers))
+    return {
+        pa.string(): pa.dictionary(pa.int32(), pa.string()),
+        pa.binary(): pa.large_binary(),
+    }.get(kind, kind)
+
+
+_INTEGERS = (
+    ((7, pa.int8()), (15, pa.int16()), (31, pa.int32()), (63, pa.int64())),
+    ((8, pa.uint8()), (16, pa.uint16()), (32, pa.uint32()), (64, pa.uint64())),
+)
+"""Signed and unsigned types by the bits of their values."""
+
+
+def _storage(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if kind.bit_width == 32 else pa.int64()
+
+
+def _time_type(times: Sequence[object]) -> pa.DataType:
+    if any(isinstance(time, str) for time in times):
+        return pa.string()
+    return pa.float64() if any(isinstance(time, float) for time in times) else pa.int64()
+
+
+def _times(times: Sequence[object], kind: pa.DataType) -> pa.Array:
+    if kind == pa.string():
+        return pa.array([_text(t) if isinstance(t, int) else t for t in times], kind)
+    if kind == pa.float64():
+        return pa.array([float(t) if isinstance(t, int) else t for t in times], kind)
+    return pa.array(times, kind)
+
+
+def _text(time_ms: int) -> str:
+    return (EPOCH + timedelta(milliseconds=time_ms)).isoformat(timespec="milliseconds")

@@ -1,0 +1,230 @@
+"""Seeded bugs on the way of a row from its source to its window: source, credits, watermark."""
+
+# ruff: noqa: D103, SLF001 (catalogue.py says what each bug does; a bug reaches into what is private)
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import thund.connectors.files
+import thund.connectors.logs
+import thund.credits
+import thund.kernel_time
+import thund.pipeline
+import thund.source
+import thund.watermark
+from thund_conformance.mutants.patches import Patches
+from thund_contract.vocabulary import NEVER, Rows
+
+FileSource = thund.connectors.files.FileSource
+FileLog = thund.connectors.logs.FileLog
+Sequencer = thund.source.Sequencer
+Credits = thund.credits.Credits
+Core = thund.pipeline.Core
+Watermark = thund.watermark.Watermark
+
+
+# ---- source and link ------------------------------------------------------------------------------
+
+
+def reread_one_row_late(p: Patches) -> None:
+    def around(original: Any, self: Any, partition: str, first: int, last: int) -> Any:
+        return original(self, partition, min(first + 1, last), last)
+
+    p.wrap(FileSource, "read_rows", around)
+
+
+def order_of_arrival(p: Patches) -> None:
+    def deliver(self: Any, d: Any) -> Any:
+        for name, (_, last) in d.by_partition().items():
+            self._logs[name].last = max(self._logs[name].last, last)
+        return d
+
+    p.replace(Sequencer, "deliver", deliver)
+
+
+def held_again_uncounted(p: Patches) -> None:
+    def around(original: Any, self: Any, d: Any, row: int, *rest: Any) -> None:
+        if int(d.offset[row]) not in self._logs[d.partitions[d.partition[row]]].held:
+            original(self, d, row, *rest)
+
+    p.wrap(Sequencer, "_take", around)
+
+
+def lost_rows_skipped(p: Patches) -> None:
+    p.replace(FileLog, "verify", lambda self, marks: None)
+
+
+def partitions_one_after_the_other(p: Patches) -> None:
+    def order(self: Any, stretch: Any) -> Any:
+        return np.zeros(len(stretch.offsets), np.int64)
+
+    p.replace(FileSource, "_order", order)
+
+
+def duplicate_takes_a_credit(p: Patches) -> None:
+    def around(original: Any, self: Any, delivery: Any) -> None:
+        before = self.duplicates
+        original(self, delivery)
+        window = self.credits._windows[delivery.partitions[0]]
+        window.in_flight = min(window.in_flight + self.duplicates - before, self.credits.window)
+
+    p.wrap(Core, "deliver", around)
+
+
+def full_window_unseen(p: Patches) -> None:
+    p.replace(Credits, "full", lambda self: False)
+    p.replace(Core, "_stop", lambda self, delivery, limit: limit)
+
+
+def credits_come_back_once(p: Patches) -> None:
+    def around(original: Any, self: Any) -> None:
+        if not getattr(self, "_came_back", False):
+            original(self)
+        self._came_back = True
+
+    p.wrap(Core, "committed", around)
+
+
+def credit_not_asked(p: Patches) -> None:
+    def around(original: Any, self: Any, after: Any, credit: Any, max_rows: int) -> Any:
+        return original(self, after, dict.fromkeys(credit, 1 << 40), max_rows)
+
+    p.wrap(FileSource, "read", around)
+
+
+# ---- watermark ------------------------------------------------------------------------------------
+
+
+def maximum_not_restored(p: Patches) -> None:
+    def around(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self._tops[:] = NEVER
+
+    p.wrap(Watermark, "__init__", around)
+
+
+def delay_forgotten(p: Patches) -> None:
+    def around(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self._delay = 0
+
+    p.wrap(Watermark, "__init__", around)
+
+
+def partition_without_rows_ignored(p: Patches) -> None:
+    def candidate(self: Any, tops: Any) -> int:
+        known = tops[self._active & (tops != NEVER)]
+        return int(known.min()) - self._delay if len(known) else NEVER
+
+    p.replace(Watermark, "_candidate", candidate)
+
+
+def watermark_falls(p: Patches) -> None:
+    def settle(self: Any) -> None:
+        self.W = self._candidate(self._tops)
+
+    p.replace(Watermark, "_settle", settle)
+
+
+def watermark_moves_with_the_batch(p: Patches) -> None:
+    def admit_all(self: Any, event_time: Any, partition: Any, slots: Any, rows: Any) -> bool:
+        edge, self.LATE_EDGE = self.W, -(1 << 62)
+        try:
+            return event_time.low >= edge and bool(
+                original(self, event_time, partition, slots, rows)
+            )
+        finally:
+            del self.LATE_EDGE
+
+    original = p.original(Watermark, "_admit_all")
+    p.replace(Watermark, "_admit_all", admit_all)
+
+
+def removed_partition_forgotten(p: Patches) -> None:
+    def around(original: Any, self: Any, partition: str) -> None:
+        original(self, partition)
+        self._tops[self._slot[partition]] = NEVER
+
+    p.wrap(Watermark, "remove", around)
+
+
+def drain_stops_at_the_largest_time(p: Patches) -> None:
+    def drain(self: Any) -> None:
+        self.W = max(self.W, int(self._tops.max()))
+
+    p.replace(Watermark, "drain", drain)
+
+
+# ---- admission ------------------------------------------------------------------------------------
+
+
+def late_at_the_watermark(p: Patches) -> None:
+    p.replace(Watermark, "LATE_EDGE", 1)
+
+
+def guard_off(p: Patches) -> None:
+    p.replace(Watermark, "_guard", lambda self, event_time: event_time)
+
+
+def late_rows_counted_twice(p: Patches) -> None:
+    def around(original: Any, self: Any, event_time: Any, partition: Any, slots: Any) -> Any:
+        admission = original(self, event_time, partition, slots)
+        for row in admission.late:
+            self._counts[slots[partition[row]], thund.kernel_time.ADMITTED] += 1
+        return admission
+
+    p.wrap(Watermark, "_admit_each", around)
+
+
+def late_lane_has_a_later_watermark(p: Patches) -> None:
+    def around(original: Any, self: Any, event_time: Any, partition: Any, slots: Any) -> Any:
+        admission = original(self, event_time, partition, slots)
+        admission.late_watermark[:] = self.W
+        return admission
+
+    p.wrap(Watermark, "_admit_each", around)
+
+
+def slow_partition_overtaken(p: Patches) -> None:
+    def candidate(self: Any, tops: Any) -> int:
+        active = tops[self._active]
+        high = int(active.max()) if len(active) else NEVER
+        return NEVER if high == NEVER else high - self._delay
+
+    p.replace(Watermark, "_candidate", candidate)
+
+
+def duplicate_accepted_again(p: Patches) -> None:
+    def around(original: Any, self: Any, d: Any) -> Any:
+        accepted = original(self, d)
+        single = d.num_rows == 1 and accepted.num_rows == 0
+        held = single and int(d.offset[0]) in self._logs[d.partitions[0]].held
+        return d if single and not held else accepted
+
+    p.wrap(Sequencer, "deliver", around)
+
+
+# ---- the order of items ---------------------------------------------------------------------------
+
+
+def one_range_for_each_partition(p: Patches) -> None:
+    def append_run(self: Any, run: Rows) -> None:
+        for place, item in enumerate(self._items):
+            if isinstance(item, Rows) and item.partition == run.partition:
+                self._items[place] = Rows(
+                    item.partition, item.first, run.last, item.rows + run.rows
+                )
+                return
+        self._record(run)
+
+    p.replace(Core, "_append_run", append_run)
+
+
+def tick_not_recorded(p: Patches) -> None:
+    def tick(self: Any) -> None:
+        if self._items and self.config.max_future_ms is not None:
+            self.watermark.clock(self.now())
+
+    p.replace(Core, "tick", tick)

@@ -1,0 +1,41 @@
+"""How a seeded bug gets into a running implementation, and what a mutant is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+class Patches:
+    """Replaces attributes of the implementation for the rest of the process, which is a child.
+
+    Raises: LookupError from each method where the attribute is not there any more: a mutant that
+    changes nothing would survive for the wrong reason.
+    """
+
+    def replace(self, owner: Any, name: str, new: object) -> None:
+        """Put `new` in place of a module's or a class's own attribute."""
+        self.original(owner, name)
+        setattr(owner, name, new)
+
+    def wrap(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
+        """Put `around` in place of a function; it gets the original one first, then all arguments."""
+        original = self.original(owner, name)
+        setattr(owner, name, lambda *args, **kwargs: around(original, *args, **kwargs))
+
+    def original(self, owner: Any, name: str) -> Any:
+        """The attribute as it stands in the code."""
+        if name not in vars(owner):
+            raise LookupError(f"{owner.__name__} has no {name} of its own: mend the catalogue")
+        return vars(owner)[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One seeded bug. patch puts it in; why says what goes wrong with it."""
+
+    name: str
+    law: str
+    patch: Callable[[Patches], None]
+    why: str

@@ -15,6 +15,7 @@ OWN = {
     "run": "thund.commands:run",
     "state": "thund.commands:state",
     "status": "thund.commands:status",
+    "warm": "thund.commands:warm",
 }
 """thund's own commands; imported, like the others, only when they are called."""
 
@@ -54,6 +55,7 @@ SUMMARIES = {
     "state": "Look after a state folder: rebuild a table from it.",
     "status": "What a pipeline has committed: epochs, watermark, partitions.",
     "verify": "Check every specification with TLC.",
+    "warm": "Compile the kernels into numba's cache.",
 }
 """One line for each command, so that help needs no import."""
 

@@ -239,3 +239,12 @@ def show_time(time_ms: int) -> str:
     except (OverflowError, ValueError, OSError):
         return f"{time_ms} ms"
     return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+@click.command()
+def warm() -> None:
+    """Compile the kernels into numba's cache, so that the next run starts quickly."""
+    from thund.warm import warm as compile_all
+
+    compile_all()
+    click.echo("warm: the kernels are compiled")

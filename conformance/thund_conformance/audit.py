@@ -106,6 +106,7 @@ class _Again:
         for index, item in enumerate(items):
             self._take(item, rows, first=index == 0)
         process = self.process
+        process.end_epoch()
         puts, unfit = process.outbox(manifest.epoch)
         record = EpochRecord(
             epoch=manifest.epoch,

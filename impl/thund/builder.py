@@ -146,7 +146,8 @@ class Builder:
         delay: Duration | None = None,
         grace: Duration | None = None,
         max_future: Duration | None = None,
-        late_rule: Literal["row"] | None = None,
+        late_rule: Literal["row", "window", "partition"] | None = None,
+        watermark_update: Literal["row", "epoch"] | None = None,
         late_lane: bool | None = None,
     ) -> Builder:
         """The event-time column, and how late a row may be. Law: A1, A4, A6, W2."""
@@ -156,6 +157,7 @@ class Builder:
             "grace": grace,
             "max_future": max_future,
             "late_rule": late_rule,
+            "watermark_update": watermark_update,
             "late_lane": late_lane,
         }
         return self._step("watermark", {"column": column} | _given(options))

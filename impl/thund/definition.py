@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from thund_contract.vocabulary import APPEND, ROW_RULE, Aggregate, Config, WindowSpec
+from thund_contract.vocabulary import APPEND, BY_ROW, ROW_RULE, Aggregate, Config, WindowSpec
 
 RECOMPUTE = "recompute"
 INCREMENTAL = "incremental"
@@ -49,12 +49,20 @@ class StreamSpec(
 
 
 class WatermarkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Event time and lateness: delay is delta, grace is Delta of the laws. Law: A1, A4, A6, W2."""
+    """Event time and lateness: delay is delta, grace is Delta of the laws.
+
+    late_rule: "row" (before W), "window" (its window is closed) or "partition" (before W, or more
+    than delay behind its own partition). watermark_update: W moves by "row", or at the end of each
+    "epoch", which is there to compare with other engines: the cut shows then.
+
+    Law: A1, A2, A3, A4, A6, W2, W3.
+    """
 
     column: str
     delay_ms: int = field(name="delay", default=0)
     grace_ms: int = field(name="grace", default=0)
-    late_rule: Literal["row"] = ROW_RULE  # type: ignore[assignment]
+    late_rule: Literal["row", "window", "partition"] = ROW_RULE  # type: ignore[assignment]
+    watermark_update: Literal["row", "epoch"] = BY_ROW  # type: ignore[assignment]
     max_future_ms: int | None = field(name="max_future", default=None)
     late_lane: bool = True
 
@@ -160,6 +168,7 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             delay_ms=self.watermark.delay_ms,
             grace_ms=self.watermark.grace_ms,
             late_rule=self.watermark.late_rule,
+            watermark_update=self.watermark.watermark_update,
             output=self.output,
             max_future_ms=self.watermark.max_future_ms,
             late_lane=self.watermark.late_lane,

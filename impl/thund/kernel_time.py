@@ -14,6 +14,9 @@ _PASSES = 3
 
 _NO_PARTITION = 9223372036854775807
 
+BY_W, BY_WINDOW, BY_PARTITION = range(3)
+"""The late rules (laws A1, A2, A3)."""
+
 ACCEPTED, ADMITTED, LATE, INVALID = range(4)
 """Columns of the counters of partitions (law A5)."""
 
@@ -61,6 +64,22 @@ def count_run(
     before[0], before[1] = admitted, late
 
 
+@inline
+def is_late(
+    t: Scalar, watermark: Scalar, top: Scalar, delay: Scalar, edge: Scalar, rule: Array
+) -> Scalar:
+    """Whether a time is late by the rule (kind, size, offset, grace), before its row moves a thing.
+
+    top: the largest time of its partition so far.
+    """
+    if rule[0] == BY_WINDOW:
+        start = (t - rule[2]) // rule[1] * rule[1] + rule[2]
+        return start + rule[1] + rule[3] <= watermark
+    if t < watermark + edge:
+        return True
+    return rule[0] == BY_PARTITION and top != NO_TIME and t < top - delay
+
+
 @jit
 def walk(
     times: Scalar,
@@ -74,16 +93,18 @@ def walk(
     watermark: Scalar,
     delay: Scalar,
     edge: Scalar,
+    rule: Array,
+    moves: Scalar,
     admitted: Array,
     late: Array,
     late_watermark: Array,
     invalid: Array,
     invalid_watermark: Array,
 ) -> Scalar:
-    """The row rule, row by row: a row is late iff its time < W + edge, W as it stood before it.
+    """Judge the rows one by one, each by what stood before it.
 
-    reasons: one byte a row, 0 for a valid time, or none at all. Returns W and how many rows went
-    to each of the three lists.
+    reasons: one byte a row, 0 for a valid time, or none at all. rule: see is_late. moves: whether
+    rows move W. Returns W and how many rows went to each of the three lists.
     """
     a = b = c = begun = 0
     low = lowest(tops, active)
@@ -102,7 +123,7 @@ def walk(
             c += 1
             continue
         t = word_at(times, np.uint64(i))
-        if t < watermark + edge:
+        if is_late(t, watermark, top, delay, edge, rule):
             late[b] = i
             late_watermark[b] = watermark
             b += 1
@@ -114,7 +135,7 @@ def walk(
             if old == low:
                 tops[p] = top
                 low = lowest(tops, active)
-                if low != NO_TIME and low - delay > watermark:
+                if moves and low != NO_TIME and low - delay > watermark:
                     watermark = low - delay
     tops[p] = top
     count_run(counts, p, n - begun, a, b, before)

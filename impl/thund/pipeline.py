@@ -16,7 +16,14 @@ from thund.batch import UNREADABLE_TIME, Delivery
 from thund.credits import Credits
 from thund.epoch import INVALID_SCHEMA, LATE_SCHEMA, Epoch, Outbox
 from thund.source import Sequencer
-from thund.watermark import REASONS, Admission, EventTimes, Watermark, decode_event_time
+from thund.watermark import (
+    REASONS,
+    Admission,
+    EventTimes,
+    LateRule,
+    Watermark,
+    decode_event_time,
+)
 from thund.windows import Windows
 from thund_contract.errors import InputError
 from thund_contract.vocabulary import (
@@ -60,6 +67,7 @@ class Core:
             config.max_future_ms,
             states,
             watermark=restored.watermark if restored else NEVER,
+            rule=LateRule.of(config),
         )
         self.credits = Credits(config.credits)
         self.drained = restored.drained if restored else False
@@ -184,6 +192,7 @@ class Core:
         """
         if not self._items:
             return None
+        self.end_epoch()
         outbox = self.show(number)
         epoch = Epoch(
             number=number,
@@ -196,6 +205,11 @@ class Core:
         )
         self._begin()
         return epoch
+
+    def end_epoch(self) -> None:
+        """What follows the last item: W moves now, where rows do not move it. Law: W3, F1."""
+        self.watermark.end_epoch()
+        self.windows.close(self.watermark.W)
 
     def show(self, version: int) -> Outbox:
         """The rows and lanes of the epoch, which are forgotten by it. Law: A6, E1, E2, E3."""

@@ -60,6 +60,7 @@ def read_all(
                 sent[name] = NONE_BEFORE
         delivery = source.read(sent, dict.fromkeys(sent, UNBOUNDED), READ_ROWS)
         if delivery is None:
+            core.end_epoch()
             return core
         for name, (rows, last) in delivery.by_partition().items():
             core.credits.send(name, rows)

@@ -81,10 +81,42 @@ class Admission:
     invalid_watermark: NDArray[np.int64] = field(default_factory=lambda: _NO_WORDS)
 
 
+@dataclass(frozen=True, slots=True)
+class LateRule:
+    """Which rows are late, and when W moves. Law: A1, A2, A3, W3."""
+
+    kind: str = v.ROW_RULE
+    update: str = v.BY_ROW
+    size_ms: int = 1
+    offset_ms: int = 0
+    grace_ms: int = 0
+
+    @staticmethod
+    def of(config: v.Config) -> LateRule:
+        """The rule of a configuration."""
+        return LateRule(
+            kind=config.late_rule,
+            update=config.watermark_update,
+            size_ms=config.window.size_ms,
+            offset_ms=config.window.offset_ms,
+            grace_ms=config.grace_ms,
+        )
+
+    def words(self) -> NDArray[np.int64]:
+        """The rule as the kernel reads it."""
+        kind = v.LATE_RULES.index(self.kind)
+        return np.array([kind, self.size_ms, self.offset_ms, self.grace_ms], np.int64)
+
+    def close_ms(self, event_time: int) -> int:
+        """The W that closes the window of a time. Law: A2, F1."""
+        start = (event_time - self.offset_ms) // self.size_ms * self.size_ms + self.offset_ms
+        return start + self.size_ms + self.grace_ms
+
+
 class Watermark:
     """The bound W of some partitions, moved row by row.
 
-    Law: W1, W2, W3, W5, W6, A1, A4, A5, A6.
+    Law: W1, W2, W3, W5, W6, A1, A2, A3, A4, A5, A6.
     """
 
     LATE_EDGE = 0
@@ -99,8 +131,10 @@ class Watermark:
         max_future_ms: int | None = None,
         partitions: Iterable[Counts] = (),
         watermark: int = v.NEVER,
+        rule: LateRule | None = None,
     ) -> None:
         self.W = watermark
+        self._rule = rule or LateRule()
         self._delay, self._max_future = delay_ms, max_future_ms
         self._now: int | None = None
         self.names: list[str] = []
@@ -136,6 +170,11 @@ class Watermark:
         """
         self._active[self._known(partition)] = False
         self._settle()
+
+    def end_epoch(self) -> None:
+        """W moves now, where rows do not move it. Law: W3."""
+        if self._rule.update == v.BY_EPOCH and v.END != self.W:
+            self._settle()
 
     def drain(self) -> None:
         """Every row was accepted and the caller asks: W becomes END.
@@ -280,13 +319,28 @@ class Watermark:
             times = np.uint64(address(event_time.values))
             part = np.ascontiguousarray(partition, np.int32)
             peaks(times, np.uint64(address(part)), slots, len(event_time.values), tops)
-        after = max(self.W, self._candidate(tops))
-        if event_time.low < after + self.LATE_EDGE:
+        after = max(self.W, self._candidate(tops)) if self._moves_by_row else self.W
+        if self._may_be_late(event_time.low, after, tops[rows > 0]):
             return False
         self._tops, self.W = tops, after
         self._counts[:, ACCEPTED] += rows
         self._counts[:, ADMITTED] += rows
         return True
+
+    @property
+    def _moves_by_row(self) -> bool:
+        return self._rule.update == v.BY_ROW
+
+    def _may_be_late(self, low: int, after: int, tops: NDArray[np.int64]) -> bool:
+        """Whether a batch's lowest time could be late by what stands after the batch.
+
+        Everything that a rule looks at only rises, so what is not late then was not late before.
+        Law: A1, A2, A3.
+        """
+        if self._rule.kind == v.WINDOW_RULE:
+            return self._rule.close_ms(low) <= after
+        behind = self._rule.kind == v.PARTITION_RULE and low < int(tops.max()) - self._delay
+        return behind or low < after + self.LATE_EDGE
 
     def _admit_each(
         self, event_time: EventTimes, partition: NDArray[np.int32], slots: NDArray[np.int64]
@@ -311,6 +365,8 @@ class Watermark:
             self.W,
             self._delay,
             self.LATE_EDGE,
+            self._rule.words(),
+            self._moves_by_row,
             admitted,
             late,
             late_watermark,

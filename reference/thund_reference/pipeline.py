@@ -204,6 +204,7 @@ class Life:
         if not process.items:
             return
         epoch = self.last + 1
+        process.end_epoch()
         rows, unfit = process.outbox(epoch)
         results = process.results if process.config.output == COMPLETE else {}
         opened = {start: dict(groups) for start, groups in process.open.items()}

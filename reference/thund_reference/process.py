@@ -11,9 +11,13 @@ from dataclasses import replace
 from thund_contract.errors import InputError
 from thund_contract.vocabulary import (
     APPEND,
+    BY_EPOCH,
+    BY_ROW,
     END,
     NEVER,
+    PARTITION_RULE,
     UPDATE,
+    WINDOW_RULE,
     Add,
     Clock,
     Config,
@@ -116,22 +120,36 @@ class Process:
             self.partitions[partition] = watermark.refused(progress)
             return
         assert isinstance(row.event_time, int)
-        late = watermark.is_late(row.event_time, self.watermark)
+        late = self.is_late(row.event_time, progress)
         if late and self.config.late_lane:
             self.late.append(LateRow(partition, row.offset, row.event_time, self.watermark))
         if not late:
             self.admit(row, row.event_time)
         self.partitions[partition] = watermark.seen(progress, row.event_time, late=late)
-        self.move_watermark()
+        if self.config.watermark_update == BY_ROW:
+            self.move_watermark()
+
+    def is_late(self, event_time: int, progress: watermark.Progress) -> bool:
+        """By the configured rule, and by what stands before the row. Law: A1, A2, A3, T8."""
+        if self.config.late_rule == WINDOW_RULE:
+            return self.is_closed(self.start_of(event_time))
+        behind = self.config.late_rule == PARTITION_RULE and watermark.is_behind(
+            event_time, progress.max_event_time, self.config.delay_ms
+        )
+        return behind or watermark.is_late(event_time, self.watermark)
 
     def admit(self, row: Row, event_time: int) -> None:
         """The row joins the group of its key and window. Law: G1, G4."""
-        window = self.config.window
-        start = windows.window_start(event_time, window.size_ms, window.offset_ms)
+        start = self.start_of(event_time)
         key = windows.canonical_key(row.key)
         groups = self.open.setdefault(start, {})
         groups[key] = windows.fold(groups.get(key), self.config.aggregates, row.values)
         self.touched.add((key, start))
+
+    def end_epoch(self) -> None:
+        """What follows the last item: W moves now, where rows do not move it. Law: W3, F1."""
+        if self.config.watermark_update == BY_EPOCH:
+            self.move_watermark()
 
     def drain(self) -> None:
         """The caller says that all is accepted: W becomes END, and every window closes. Law: W6."""
@@ -141,6 +159,16 @@ class Process:
 
     # ---- what follows from an action ---------------------------------------------------------------
 
+    def start_of(self, event_time: int) -> int:
+        """The start of the row's window. Law: G1."""
+        window = self.config.window
+        return windows.window_start(event_time, window.size_ms, window.offset_ms)
+
+    def is_closed(self, start_ms: int) -> bool:
+        """The window is no longer open. Law: F1."""
+        config = self.config
+        return windows.is_closed(start_ms, config.window, config.grace_ms, self.watermark)
+
     def move_watermark(self) -> None:
         """W after a row or a change of the partitions; then windows close. Law: W2, W3, F1."""
         if not self.drained:
@@ -149,7 +177,7 @@ class Process:
 
     def close(self) -> None:
         """Windows that W has passed leave the state, each once. Law: F1, F2, F3."""
-        for start in windows.closable(self.open, self.config, self.watermark):
+        for start in [start for start in self.open if self.is_closed(start)]:
             groups = {(key, start): partials for key, partials in self.open.pop(start).items()}
             assert not groups.keys() & self.closed.keys()
             self.closed.update(groups)

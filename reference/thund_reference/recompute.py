@@ -28,6 +28,7 @@ def recompute(
         prev = process.sequencers[partition].last
         for row in process.deliver(rows[partition, offset], prev):
             process.accept(row)
+    process.end_epoch()
     if drain:
         process.drain()
     return process

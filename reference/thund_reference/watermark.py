@@ -84,6 +84,12 @@ def is_late(event_time: int, watermark: int) -> bool:
     return event_time < watermark
 
 
+def is_behind(event_time: int, largest: int | None, delay_ms: int) -> bool:
+    """More than the delay behind the largest event time of its own partition. Law: A3, T8."""
+    assert delay_ms >= 0
+    return largest is not None and event_time < largest - delay_ms
+
+
 def seen(progress: Progress, event_time: int, *, late: bool) -> Progress:
     """A valid row is counted, and a late one, too, can raise the maximum. Law: W1, A5, A6."""
     largest = progress.max_event_time

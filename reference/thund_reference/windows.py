@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Iterable
 
 from thund_contract.vocabulary import Aggregate, Config, WindowSpec
 from thund_reference import accumulators
@@ -46,15 +45,10 @@ def fold(
 
 
 def is_closed(start_ms: int, window: WindowSpec, grace_ms: int, watermark: int) -> bool:
-    """W has passed the end and the grace. Law: F1, F3."""
+    """W has passed the end and the grace: no longer open, and for good. Law: F1, F2, F3, F4, A2."""
     assert window.size_ms > 0
     assert grace_ms >= 0
     return start_ms + window.size_ms + grace_ms <= watermark
-
-
-def closable(starts: Iterable[int], config: Config, watermark: int) -> list[int]:
-    """The open windows that W closes now; they leave the state for good. Law: F1, F2, F3, F4."""
-    return [s for s in starts if is_closed(s, config.window, config.grace_ms, watermark)]
 
 
 def identity(config: Config, group: Group) -> str:

@@ -34,7 +34,21 @@ UPDATE = "update"
 COMPLETE = "complete"
 
 ROW_RULE = "row"
-"""Law A1."""
+"""Late iff before W: law A1, the default."""
+
+WINDOW_RULE = "window"
+"""Late iff its window is closed: law A2."""
+
+PARTITION_RULE = "partition"
+"""Late iff before W, or more than the delay behind its own partition: law A3."""
+
+LATE_RULES = (ROW_RULE, WINDOW_RULE, PARTITION_RULE)
+
+BY_ROW = "row"
+"""W moves after each row: law W3, the default."""
+
+BY_EPOCH = "epoch"
+"""No row moves W before the epoch's end; there for comparison with other engines (law W3)."""
 
 COUNT = "count"
 SUM = "sum"
@@ -81,6 +95,7 @@ class Config:
     output: str = APPEND
     max_future_ms: int | None = None
     late_lane: bool = True
+    watermark_update: str = BY_ROW
     operator: str = "window"
     credits: int = 1048576
 

@@ -162,7 +162,7 @@ WRONG = [
     ('allowed_lateness = "2h"', 'grace = "99999999d"', "watermark.grace", "2^52"),
     ('"2h"', '"2h"\nmax_future = -5', "watermark.max_future", "negative"),
     ('size = "1h"', 'size = "52000000d"\noffset = "52000000d"', "window.size + ", "2^52"),
-    ('"2h"', '"2h"\nlate_rule = "window"', 'watermark.late_rule: "window"', "row"),
+    ('"2h"', '"2h"\nlate_rule = "never"', 'watermark.late_rule: "never"', "row"),
     ("total =", "carrier =", 'aggregates: "carrier"', "rename"),
     ("total =", "window_start =", "aggregates.window_start", "name the aggregate"),
     ("total =", "_gar_total =", "aggregates._gar_total", "_gar_"),
@@ -335,7 +335,12 @@ def builders(draw):
     )
     options = st.fixed_dictionaries(
         {},
-        optional={"max_future": LENGTHS, "late_lane": st.booleans(), "late_rule": st.just("row")},
+        optional={
+            "max_future": LENGTHS,
+            "late_lane": st.booleans(),
+            "late_rule": st.sampled_from(["row", "window", "partition"]),
+            "watermark_update": st.sampled_from(["row", "epoch"]),
+        },
     )
     value = (
         pipeline(draw(TEXTS))

@@ -1,7 +1,9 @@
 """Definitions that run: modes, outputs, streams and files give one answer."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -164,3 +166,36 @@ def test_required_a_stream_shows_its_partitions_as_their_rows_come(
     ran = thund.run(made, stream=iter(batches()))
     assert ran.progress.accepted == len(TIMES)
     assert sum(row["rows"] for row in shown(ran.table)) == ran.progress.admitted
+
+
+@pytest.mark.law("A1", "A2", "A3", "T2", "T7")
+@pytest.mark.parametrize("update", ["row", "epoch"])
+@pytest.mark.parametrize("rule", ["row", "window", "partition"])
+def test_required_every_late_rule_runs_and_can_be_audited(
+    tmp_path: Path, rule: Literal["row", "window", "partition"], update: Literal["row", "epoch"]
+) -> None:
+    from thund_conformance.audit import audit_history, open_place
+
+    (tmp_path / "data").mkdir()
+    rng = random.Random(f"{rule} {update}")
+    for name in ("a", "b"):
+        times = [i * 60_000 + rng.randrange(-4, 4) * HOUR // 2 for i in range(200)]
+        table = pa.table({"t": pa.array(times, pa.int64()), "k": ["x", "y"] * 100})
+        pq.write_table(table, tmp_path / f"data/{name}.parquet")
+
+    def made(state: str | None) -> Pipeline:
+        steps = pipeline("sums").source(files(tmp_path / "data", chunk_rows=7))
+        steps = steps.watermark(
+            "t", delay="20m", grace="40m", late_rule=rule, watermark_update=update
+        )
+        steps = steps.key("k").tumbling("1h").aggregate(rows=count()).sink(memory())
+        steps = steps.output("update").trigger(rows=30, once=True, drain=True)
+        return (steps.incremental(state) if state else steps).build()
+
+    ran = thund.run(made(str(tmp_path / "state")))
+    assert 0 < ran.progress.late < 400
+    found = audit_history(*open_place(str(tmp_path / "state")))
+    assert found.same, found.differences
+    assert found.rows == 400
+    if update == "row":
+        assert shown(thund.run(made(None)).table) == shown(ran.table)

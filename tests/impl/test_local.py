@@ -1,8 +1,9 @@
 """Runs that do not end by themselves: sources that grow while they are read, and triggers by time or size."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,18 +40,18 @@ def definition(folder: Path, *, state: bool, **trigger: object) -> Pipeline:
 class Watched:
     """A run in a thread of its own, whose progress can be waited for."""
 
-    def __init__(self, made: Pipeline) -> None:
+    def __init__(self, made: Pipeline, **options: Any) -> None:
         self.changed = threading.Condition()
         self.last: Progress | None = None
         self.told = 0
         self.failed: BaseException | None = None
         self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._run, args=(made,))
+        self.thread = threading.Thread(target=self._run, args=(made,), kwargs=options)
         self.thread.start()
 
-    def _run(self, made: Pipeline) -> None:
+    def _run(self, made: Pipeline, **options: Any) -> None:
         try:
-            thund.run(made, progress=self._tell, stop=self.stop)
+            thund.run(made, progress=self._tell, stop=self.stop, **options)
         except BaseException as error:  # noqa: BLE001 - shown by the test that waits
             self.failed = error
         with self.changed:
@@ -159,3 +160,28 @@ def test_required_few_credits_cut_epochs_and_lose_nothing(tmp_path: Path) -> Non
     ran = thund.run(made)
     assert ran.progress.accepted == 100
     assert ran.progress.epoch >= 50 // 7
+
+
+def test_required_a_stream_that_never_answers_does_not_hold_a_stop(tmp_path: Path) -> None:
+    """The reader waits in the caller's iterator; what was accepted is committed all the same."""
+    import pyarrow as pa
+
+    from thund.builder import memory, stream
+
+    never = threading.Event()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"t": pa.array([1, 2, 3], pa.int64()), "k": ["x", "y", "x"]})
+        never.wait(PATIENCE_S)
+
+    steps = pipeline("sums").source(stream()).watermark("t").key("k").tumbling("10s")
+    steps = steps.aggregate(rows=count()).sink(memory()).incremental(str(tmp_path / "state"))
+    run = Watched(steps.trigger(rows=2, once=True).build(), stream=batches)
+    try:
+        run.wait_for(lambda p: p.epoch >= 1)
+    finally:
+        run.end()
+        never.set()
+    history = History(open_store(str(tmp_path / "state")))
+    partitions = history.manifest(history.highest()).partitions
+    assert sum(p.accepted for p in partitions) == 3

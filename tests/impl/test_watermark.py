@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thund.watermark import REASONS, Watermark, decode_event_time
+from thund.watermark import REASONS, LateRule, Watermark, decode_event_time
 from thund_contract import vocabulary as v
 from thund_contract.errors import CallerError, LawBroken
 
@@ -109,10 +109,11 @@ def test_required_other_types_are_no_event_times(kind: Any) -> None:
 
 
 class Model:
-    """W1 to W6 and A1, A4, A5, one step at a time."""
+    """W1 to W6 and A1 to A5, one step at a time."""
 
-    def __init__(self, delay: int, future: int | None) -> None:
+    def __init__(self, delay: int, future: int | None, rule: LateRule) -> None:
         self.delay, self.future, self.now, self.W = delay, future, 0, v.NEVER
+        self.rule = rule
         self.state: dict[str, list[Any]] = {}
 
     def add(self, name: str) -> None:
@@ -134,21 +135,40 @@ class Model:
         if time is None or (self.future is not None and time > self.now + self.future):
             state[5] += 1
             return "null" if time is None else "too_far_ahead", seen
-        late = time < self.W
+        late = self.is_late(state[1], time)
         state[4 if late else 3] += 1
         state[1] = time if state[1] is None else max(state[1], time)
-        self.settle()
+        if self.rule.update == v.BY_ROW:
+            self.settle()
         return "late" if late else "admitted", seen
+
+    def is_late(self, top: int | None, time: int) -> bool:
+        if self.rule.kind == v.WINDOW_RULE:
+            rule = self.rule
+            start = (time - rule.offset_ms) // rule.size_ms * rule.size_ms + rule.offset_ms
+            return start + rule.size_ms + rule.grace_ms <= self.W
+        behind = self.rule.kind == v.PARTITION_RULE and top is not None and time < top - self.delay
+        return behind or time < self.W
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_required_w_moves_row_by_row_under_any_change_of_partitions(seed: int) -> None:
-    """Mixed partitions, added, removed and added again; the guard; restarts; cuts of any size."""
+    """Mixed partitions, added, removed and added again; the guard; restarts; cuts of any size.
+
+    All three late rules, and W that moves by row or by epoch.
+    """
     rng = np.random.default_rng(seed)
     names = ["a", "b", "c", "d"][: int(rng.integers(1, 5))]
     delay, future = int(rng.choice([0, 3, 50])), [None, 20][int(rng.integers(0, 2))]
-    model, bound = Model(delay, future), Watermark(delay, future)
+    rule = LateRule(
+        kind=str(rng.choice(v.LATE_RULES)),
+        update=str(rng.choice([v.BY_ROW, v.BY_ROW, v.BY_EPOCH])),
+        size_ms=int(rng.integers(1, 40)),
+        offset_ms=int(rng.integers(-20, 20)),
+        grace_ms=int(rng.choice([0, 5, 60])),
+    )
+    model, bound = Model(delay, future, rule), Watermark(delay, future, rule=rule)
     clock = int(rng.integers(-200, 200))
     for _ in range(30):
         active = [name for name, state in model.state.items() if state[0]]
@@ -163,7 +183,10 @@ def test_required_w_moves_row_by_row_under_any_change_of_partitions(seed: int) -
             model.remove(name)
             bound.remove(name)
         elif action < 0.45:
-            bound = Watermark(delay, future, bound.partitions(), bound.W)
+            bound = Watermark(delay, future, bound.partitions(), bound.W, rule)
+        elif action < 0.55:
+            bound.end_epoch()
+            model.settle()
         else:
             model.now = clock
             bound.clock(clock)

@@ -22,6 +22,8 @@ QUEUE_BATCHES = 4
 READ_ROWS = 65536
 WAIT_S = 0.2
 """How long the reader sleeps where a source has nothing more, and is not bounded by `once`."""
+STOP_TRIES = 10
+"""How many times WAIT_S a reader may take to end; one whose source never answers is left behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,13 @@ class _Appeared:
     partitions: tuple[str, ...]
 
 
+class _Nothing:
+    """No item came in time."""
+
+
+NOTHING = _Nothing()
+
+
 class _Reader:
     """The thread that reads ahead. It sends only what it has credit for. Law: C1, C2, C4, S5."""
 
@@ -79,11 +88,19 @@ class _Reader:
     def stop(self) -> None:
         self.stopped.set()
         self.go_on.set()
-        while self.thread.is_alive():
-            try:
-                self.out.get(timeout=WAIT_S)  # unblock a reader that waits to hand over
-            except queue.Empty:
-                self.thread.join(timeout=WAIT_S)
+        for _ in range(STOP_TRIES):
+            while self.out.qsize():  # unblocks a reader that waits to hand over
+                self.next(0)
+            self.thread.join(timeout=WAIT_S)
+            if not self.thread.is_alive():
+                return
+
+    def next(self, timeout: float) -> Delivery | _Appeared | BaseException | _Nothing | None:
+        """What comes next; NOTHING where nothing came in time, None at the end of what is there."""
+        try:
+            return self.out.get(timeout=timeout)
+        except queue.Empty:
+            return NOTHING
 
     def _run(self) -> None:
         try:
@@ -145,7 +162,7 @@ def run(
     begun_ms = now()
     try:
         while not stop.is_set():
-            item = reader.out.get()
+            item = reader.next(WAIT_S)
             if isinstance(item, BaseException):
                 raise item
             if item is None and trigger.once:
@@ -153,7 +170,7 @@ def run(
             if isinstance(item, _Appeared):
                 _assign(engine, item.partitions)
                 reader.sent.update({name: engine.position(name) for name in item.partitions})
-            elif item is not None:
+            elif isinstance(item, Delivery):
                 engine.deliver(item, max_rows=trigger.rows)
             if _due(engine, trigger, now() - begun_ms):
                 engine.commit()

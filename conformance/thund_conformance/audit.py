@@ -277,7 +277,7 @@ def open_place(place: str) -> tuple[History, Source]:
     root: str | None = place
     if place.endswith(".toml"):
         root = Pipeline.from_toml(Path(place)).state_root
-    history = History(open_store(root)) if root else None
+    history = History(open_store(root, create=False)) if root else None
     if history is None or history.highest() == 0:
         raise CallerError(
             f"{place} has no committed epoch",

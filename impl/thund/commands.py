@@ -153,7 +153,7 @@ def status(place: str, *, as_json: bool) -> None:
             where=place,
             action="look at the sink's table instead",
         )
-    history = History(open_store(state_root))
+    history = History(open_store(state_root, create=False))
     epoch = history.highest()
     if epoch == 0:
         click.echo(f"{state_root}: no committed epoch yet")

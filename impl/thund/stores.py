@@ -279,23 +279,24 @@ class DiskStore(ObjectStore):
             self._known.add(folder)
 
 
-def open_store(state_root: str) -> Store:
+def open_store(state_root: str, *, create: bool = True) -> Store:
     """Open a store by a local path, file:// or memory:// (a new, empty one each time).
 
-    The folder is created where its parent exists.
+    The folder is created where its parent exists; with create=False a missing one is an error, for
+    who only looks must leave nothing behind.
     Raises: CallerError for another kind of address, StoreError where the folder cannot be used.
     """
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", state_root)
     if scheme is None:
         if not state_root.strip():
             raise _bad_address(state_root)
-        return _open_disk(Path(state_root).expanduser().absolute())
+        return _open_disk(Path(state_root).expanduser().absolute(), create=create)
     if state_root == "memory://":
         return ObjectStore(state_root, MemoryStore())
     parts = urlsplit(state_root)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not parts.path:
         raise _bad_address(state_root)
-    return _open_disk(Path(unquote(parts.path)))
+    return _open_disk(Path(unquote(parts.path)), create=create)
 
 
 def probe(store: Store, nonce: str) -> None:
@@ -322,7 +323,14 @@ def probe(store: Store, nonce: str) -> None:
         )
 
 
-def _open_disk(root: Path) -> DiskStore:
+def _open_disk(root: Path, *, create: bool) -> DiskStore:
+    if not create and not root.is_dir():
+        raise CallerError(
+            f"there is no folder {root.name}",
+            allowed="the state_root of a pipeline that has run in incremental mode",
+            where=str(root),
+            action="check the path, or run the pipeline first",
+        )
     with _told("open the state folder", str(root)):
         if not root.is_dir():
             root.mkdir()

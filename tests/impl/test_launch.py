@@ -199,3 +199,15 @@ def test_required_every_late_rule_runs_and_can_be_audited(
     assert found.rows == 400
     if update == "row":
         assert shown(thund.run(made(None)).table) == shown(ran.table)
+
+
+@pytest.mark.parametrize("command", ["status", "audit"])
+def test_required_who_only_looks_leaves_nothing_behind(tmp_path: Path, command: str) -> None:
+    from click.testing import CliRunner
+
+    import thund.cli
+
+    place = tmp_path / "nothing"
+    with pytest.raises(CallerError, match="nothing"):
+        CliRunner().invoke(thund.cli.cli, [command, str(place)], catch_exceptions=False)
+    assert not place.exists()

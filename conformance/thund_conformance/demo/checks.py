@@ -70,7 +70,7 @@ class Committed:
 
 def committed(state_root: Path) -> Committed:
     """W, counters and the number of epochs, from the newest manifest."""
-    history = History(open_store(str(state_root)))
+    history = History(open_store(str(state_root), create=False))
     manifest = history.manifest(history.highest())
     return Committed(manifest.epoch, manifest.watermark, manifest.partitions, manifest.drained)
 

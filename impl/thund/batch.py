@@ -68,6 +68,8 @@ class Delivery:
 
     def by_partition(self) -> dict[str, tuple[int, int]]:
         """Each partition that has rows here: how many, and the offset of its last one."""
+        if len(self.partitions) == 1 and self.num_rows:
+            return {self.partitions[0]: (self.num_rows, int(self.offset[-1]))}
         counts = np.bincount(self.partition, minlength=len(self.partitions)).tolist()
         return {
             name: (counts[i], int(self.offset[np.flatnonzero(self.partition == i)[-1]]))

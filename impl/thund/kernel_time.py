@@ -66,18 +66,26 @@ def count_run(
 
 @inline
 def is_late(
-    t: Scalar, watermark: Scalar, top: Scalar, delay: Scalar, edge: Scalar, rule: Array
+    t: Scalar,
+    watermark: Scalar,
+    top: Scalar,
+    delay: Scalar,
+    edge: Scalar,
+    kind: Scalar,
+    size: Scalar,
+    offset: Scalar,
+    grace: Scalar,
 ) -> Scalar:
-    """Whether a time is late by the rule (kind, size, offset, grace), before its row moves a thing.
+    """Whether a time is late by the rule `kind`, before its row moves a thing.
 
     top: the largest time of its partition so far.
     """
-    if rule[0] == BY_WINDOW:
-        start = (t - rule[2]) // rule[1] * rule[1] + rule[2]
-        return start + rule[1] + rule[3] <= watermark
+    if kind == BY_WINDOW:
+        start = (t - offset) // size * size + offset
+        return start + size + grace <= watermark
     if t < watermark + edge:
         return True
-    return rule[0] == BY_PARTITION and top != NO_TIME and t < top - delay
+    return kind == BY_PARTITION and top != NO_TIME and t < top - delay
 
 
 @jit
@@ -103,9 +111,12 @@ def walk(
 ) -> Scalar:
     """Judge the rows one by one, each by what stood before it.
 
-    reasons: one byte a row, 0 for a valid time, or none at all. rule: see is_late. moves: whether
+    reasons: one byte a row, 0 for a valid time, or none at all. rule: kind, size,
+    offset and grace, see is_late. moves: whether
     rows move W. Returns W and how many rows went to each of the three lists.
     """
+    kind, size, offset, grace = rule[0], rule[1], rule[2], rule[3]
+    checked = len(reasons) > 0
     a = b = c = begun = 0
     low = lowest(tops, active)
     p = slots[int_at(partition, np.uint64(0))]
@@ -117,13 +128,13 @@ def walk(
             tops[p] = top
             count_run(counts, p, i - begun, a, b, before)
             p, top, begun = q, tops[q], i
-        if len(reasons) and reasons[i] != 0:
+        if checked and reasons[i] != 0:
             invalid[c] = i
             invalid_watermark[c] = watermark
             c += 1
             continue
         t = word_at(times, np.uint64(i))
-        if is_late(t, watermark, top, delay, edge, rule):
+        if is_late(t, watermark, top, delay, edge, kind, size, offset, grace):
             late[b] = i
             late_watermark[b] = watermark
             b += 1

@@ -230,6 +230,8 @@ class Core:
 
     def _stop(self, delivery: Delivery, limit: int) -> int:
         """How many rows to take so that the last one is at most the one that fills a window."""
+        if len(delivery.partitions) == 1:
+            return min(limit, self.credits.room(delivery.partitions[0]))
         rows = delivery.partition[:limit]
         for index, name in enumerate(delivery.partitions):
             room = self.credits.room(name) if name in self._last else limit
@@ -269,7 +271,8 @@ class Core:
     def _record_rows(self, delivery: Delivery) -> None:
         """One Rows item per unbroken run of one partition, and credits by partition. Law: K3, C1."""
         partition, offset = delivery.partition, delivery.offset
-        starts = np.flatnonzero(np.diff(partition, prepend=-1))
+        one = len(delivery.partitions) == 1
+        starts = np.zeros(1, np.intp) if one else np.flatnonzero(np.diff(partition, prepend=-1))
         stops = np.append(starts[1:], len(partition))
         names = delivery.partitions
         runs = zip(

@@ -5,11 +5,11 @@
 (*                                                                         *)
 (* Models: several partitions that are added, removed and added again; rows *)
 (* in any interleaving, valid or not; the candidate min(max_et) - delta; W  *)
-(* row by row; the row rule; the guard against times far ahead with its     *)
-(* clock readings; lanes; a drain that is asked for.                        *)
-(* Leaves out: idle partitions (W4) and the rules A2 and A3, whose place is *)
-(* beside Judge; what windows do with W (Windows); duplicates, which the    *)
-(* sequencer has dropped before (Credits).                                  *)
+(* that rows move, or that moves when an epoch is cut; the three late       *)
+(* rules; the guard against times far ahead with its clock readings; lanes; *)
+(* a drain that is asked for.                                               *)
+(* Leaves out: idle partitions (W4); what windows do with W (Windows);      *)
+(* duplicates, which the sequencer has dropped before (Credits).            *)
 (***************************************************************************)
 EXTENDS Grid, Values
 CONSTANTS Choices,      \* per partition 1..n a sequence: what the time of its row 1, 2, ... may be
@@ -21,7 +21,11 @@ CONSTANTS Choices,      \* per partition 1..n a sequence: what the time of its r
           Clamp,        \* "all": W := max(W, candidate); wrong: "none", "rows" (not on changes)
           Formula,      \* "min_of_max"; wrong: "min_of_all" (deep dive), "ignore_silent"
           Moves,        \* "all": after each row and each change; wrong: "rows"
-          LateTest,     \* "strict": et < W; wrong: "or_equal"
+          Update,       \* "row", "epoch": what moves W, each row or the cut; wrong: "both" (rows in an epoch)
+          LateRule,     \* "row" (A1), "window" (A2), "partition" (A3)
+          LateTest,     \* "strict": as the rule says; "after_row": by W after the row, which is the same;
+                        \* wrong: "or_equal", "after_batch" (by W after all rows of the partition),
+                        \* "no_grace", "into_closed" (A2), "no_w", "of_all" (A3)
           InvalidRow,   \* "passed"; wrong: "moves", "stops", "uncounted"
           Removed,      \* "kept": a removed partition's numbers are kept; wrong: "forgotten"
           LaneKey,      \* "offset"; wrong: "time"
@@ -137,23 +141,42 @@ CandidateOf(A, times) == IF A = {} \/ \E p \in A : times[p] = {} THEN NEVER
 
 \* Admission: what becomes of a row, judged with W and the clock as they stand.
 IsBad(et) == et = Bad \/ (Ahead # Off /\ et # Bad /\ et > clock + Ahead)
-IsLate(et) == IF LateTest = "strict" THEN et < w ELSE et <= w
-Judge(et) == CASE IsBad(et) -> "invalid"
-               [] ~IsBad(et) /\ IsLate(et) -> "late"
-               [] OTHER -> "admitted"
+\* Used by the wrong test "after_batch" only: what p has still to give, where each row has one time.
+Rest(p) == UNION {Choices[p][i] : i \in {j \in DOMAIN Choices[p] : j > accepted[p]}} \ {Bad}
+JudgedBy(p, et) ==
+  CASE LateTest = "after_row"   -> AfterRow(assigned, [maxEt EXCEPT ![p] = Max2(@, et)], Min2(minEt, et))
+    [] LateTest = "after_batch" -> AfterRow(assigned, [maxEt EXCEPT ![p] = MaxOf({@} \cup Rest(p))], minEt)
+    [] OTHER                    -> w
+\* The row's time is before bound.
+Before(et, bound) == IF LateTest = "or_equal" THEN et <= bound ELSE et < bound
+\* bound has passed the row's window.
+Missed(et, bound) ==
+  LET end == EndOf(StartOf(et))
+  IN CASE LateTest = "no_grace"    -> end <= bound
+       [] LateTest = "into_closed" -> end + Grace < bound
+       [] OTHER                    -> end + Grace <= bound
+\* More than delta behind the largest time of p; NEVER is too small for that.
+Behind(p, et) == et < (IF LateTest = "of_all" THEN MaxOf({maxEt[q] : q \in Parts}) ELSE maxEt[p]) - Delay
+IsLate(p, et) ==
+  CASE LateRule = "window"    -> Missed(et, JudgedBy(p, et))
+    [] LateRule = "partition" -> Behind(p, et) \/ (LateTest # "no_w" /\ Before(et, JudgedBy(p, et)))
+    [] OTHER                  -> Before(et, JudgedBy(p, et))
+Judge(p, et) == CASE IsBad(et) -> "invalid"
+                  [] ~IsBad(et) /\ IsLate(p, et) -> "late"
+                  [] OTHER -> "admitted"
 
 Unread(A) == {p \in A : accepted[p] < Len(Choices[p])}
 
 -----------------------------------------------------------------------------
 \* System.
 
-\* The next row of p is accepted and judged, and W moves.
+\* The next row of p is accepted and judged, and W moves, unless it waits for the cut.
 Take(p) ==
   /\ phase = "running" \/ (phase = "drained" /\ AfterDrain = "go_on")
   /\ p \in Unread(assigned)
 
   /\ \E et \in Choices[p][accepted[p] + 1] :
-       LET lane == Judge(et)
+       LET lane == Judge(p, et)
            valid == lane # "invalid"
            moved == IF valid THEN et ELSE IF InvalidRow = "moves" THEN 0 ELSE NEVER
            fatal == lane = "invalid" /\ InvalidRow = "stops"
@@ -161,15 +184,27 @@ Take(p) ==
           /\ phase' = IF fatal THEN "stopped" ELSE phase
           /\ maxEt' = [maxEt EXCEPT ![p] = Max2(@, moved)]
           /\ minEt' = IF valid THEN Min2(minEt, et) ELSE minEt
-          /\ w' = IF w = END THEN END ELSE AfterRow(assigned, maxEt', minEt')
+          /\ w' = IF w = END \/ Update = "epoch" THEN w ELSE AfterRow(assigned, maxEt', minEt')
           /\ count' = IF lane = "invalid" /\ InvalidRow \in {"uncounted", "stops"} THEN count
                       ELSE [count EXCEPT ![p] = [@ EXCEPT ![lane] = @ + 1]]
           /\ lateLane' = IF lane # "late" THEN lateLane
                          ELSE lateLane \cup {<<p, IF LaneKey = "offset" THEN accepted[p] + 1 ELSE et>>}
           /\ aux_judged' = [lane |-> lane, p |-> p, et |-> et, w |-> w, clock |-> clock]
           /\ aux_times' = IF valid THEN [aux_times EXCEPT ![p] = @ \cup {et}] ELSE aux_times
-          /\ aux_best' = Max2(aux_best, CandidateOf(assigned, aux_times'))
+          /\ aux_best' = IF Update = "row" THEN Max2(aux_best, CandidateOf(assigned, aux_times'))
+                         ELSE aux_best
   /\ UNCHANGED <<assigned, clock, asked, aux_changes>>
+
+\* The epoch is cut, and W moves if it waited for that; a cut that moves nothing is no step.
+Cut ==
+  /\ Update # "row" /\ phase = "running"
+  /\ Candidate(assigned, maxEt, minEt) > w
+
+  /\ w' = Candidate(assigned, maxEt, minEt)
+  /\ aux_best' = Max2(aux_best, CandidateOf(assigned, aux_times))
+  /\ aux_judged' = NoRow
+  /\ UNCHANGED <<assigned, accepted, maxEt, minEt, clock, count, lateLane, asked, phase,
+                 aux_times, aux_changes>>
 
 \* The caller asked and every row is accepted: W := +infinity, and all windows close.
 Drain ==
@@ -190,7 +225,7 @@ FindMore ==
   /\ UNCHANGED <<assigned, accepted, maxEt, minEt, w, clock, count, lateLane, asked,
                  aux_judged, aux_times, aux_best, aux_changes>>
 
-System == (\E p \in Parts : Take(p)) \/ Drain \/ FindMore
+System == (\E p \in Parts : Take(p)) \/ Cut \/ Drain \/ FindMore
 
 -----------------------------------------------------------------------------
 \* Environment.
@@ -239,7 +274,8 @@ Ask ==
 Environment == (\E p \in Parts : Add(p) \/ Remove(p)) \/ Tick \/ Ask
 
 Next == System \/ Environment
-Spec == Init /\ [][Next]_vars /\ WF_vars(\E p \in Parts : Take(p)) /\ WF_vars(Drain) /\ WF_vars(FindMore)
+Spec == /\ Init /\ [][Next]_vars
+        /\ WF_vars(\E p \in Parts : Take(p)) /\ WF_vars(Cut) /\ WF_vars(Drain) /\ WF_vars(FindMore)
 
 -----------------------------------------------------------------------------
 \* Laws.
@@ -249,8 +285,12 @@ MaxEtIsMax == \A p \in Parts : maxEt[p] = IF aux_times[p] = {} THEN NEVER ELSE M
 
 \* LAW W2 BoundIsBest: W is the largest candidate there ever was, until a drain; W that misses
 \* a partition's least maximum, or that waits where it may rise, would break it.
-\* LAW W3 BoundIsBest: W follows each row and each change of the set of partitions at once.
+\* LAW W3 BoundIsBest: W follows each row (or each cut, where rows do not move it) and each change of
+\* the set of partitions at once.
 BoundIsBest == phase = "running" => w = aux_best
+
+\* LAW W3 EpochFreezes: where W moves with epochs, no row moves it.
+EpochFreezes == [][Update # "row" /\ accepted' # accepted => w' = w]_vars
 
 \* LAW W2 SilentHolds: while an active partition has no max_et, or none is active, W stands still.
 SilentHolds == [][(assigned' = {} \/ \E p \in assigned' : aux_times'[p] = {}) => w' = w \/ w' = END]_vars
@@ -275,8 +315,26 @@ MoreRowsAreSaid == (phase = "drained" /\ Unread(assigned) # {})
 
 \* LAW A1 RowRule: a valid row is late exactly if its event time is less, strictly, than W as it stood
 \* just before it.
-RowRule == aux_judged.lane \in {"admitted", "late"} =>
+RowRule == LateRule = "row" /\ aux_judged.lane \in {"admitted", "late"} =>
              (aux_judged.lane = "late" <=> aux_judged.et < aux_judged.w)
+
+\* LAW A2 WindowRule: a valid row is late exactly if W, as it stood just before it, has reached the end
+\* of its window and Delta more; else it is admitted, also where its time is before W.
+WindowRule == LateRule = "window" /\ aux_judged.lane \in {"admitted", "late"} =>
+  (aux_judged.lane = "late" <=> EndOf(StartOf(aux_judged.et)) + Grace <= aux_judged.w)
+
+\* LAW A3 PartitionRule: a valid row is late exactly if its time is less than W, or than some time
+\* accepted from its own partition before it, less delta.
+PartitionRule ==
+  [][LateRule = "partition" /\ accepted' # accepted /\ aux_judged'.lane # "invalid" =>
+       (aux_judged'.lane = "late" <=>
+          aux_judged'.et < w \/ \E t \in aux_times[aux_judged'.p] : aux_judged'.et < t - Delay)]_vars
+
+\* LAW F2 NothingEntersClosed: by none of the rules does a row enter a window that W has closed.
+\* LAW A2 NothingEntersClosed: what is admitted before W goes to a window that is still open.
+\* LAW A3 NothingEntersClosed: a partition that is behind all others puts nothing into closed windows.
+NothingEntersClosed ==
+  aux_judged.lane = "admitted" => aux_judged.w < EndOf(StartOf(aux_judged.et)) + Grace
 
 \* LAW A4 InvalidMovesNothing: an invalid row moves neither max_et nor W; only its offset is passed.
 InvalidMovesNothing ==
@@ -316,4 +374,10 @@ EveryClosableCloses == \A t \in SomeTimes : LeftBehind(t) ~> (w >= EndOf(StartOf
 
 \* Witness: a row is late (must be reached).
 NeverLate == \A p \in Parts : count[p].late = 0
+
+\* Witness: a row before W is admitted, which the window rule alone does (must be reached).
+NeverAdmittedBeforeW == aux_judged.lane = "admitted" => aux_judged.et >= aux_judged.w
+
+\* Witness: a row is late that is not before W, which the partition rule alone does (must be reached).
+NeverLateByItsOwn == aux_judged.lane = "late" => aux_judged.et < aux_judged.w
 =============================================================================

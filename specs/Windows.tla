@@ -77,7 +77,8 @@ ClosedTypeInv == \A id \in DOMAIN aux_closed : aux_closed[id].times \in 1..(MaxR
 VARIABLE aux_touched
 AuxTouchedTypeInv == aux_touched \subseteq DOMAIN aux_rows
 
-\* History, per id: puts in append mode, corrections in update mode, rows admitted at or after the end.
+\* History, per id: puts in append mode; corrections in update mode, which are puts of epochs that began
+\* with W at or after the end; rows admitted with W in [end, end + Delta).
 VARIABLE aux_puts
 PutsTypeInv == \A id \in DOMAIN aux_puts : aux_puts[id].append \in Nat
 
@@ -160,7 +161,8 @@ Take ==
              /\ dictionary' = dictionary \cup {k}
              /\ aux_rows' = With(aux_rows, id, [bag EXCEPT ![<<et, v>>] = @ + 1])
              /\ aux_touched' = aux_touched \cup {id}
-             /\ aux_puts' = IF w >= End(id) THEN With(aux_puts, id, [PutsOf(id) EXCEPT !.after = @ + 1])
+             /\ aux_puts' = IF w >= End(id) /\ w < ClosesAt(id)
+                             THEN With(aux_puts, id, [PutsOf(id) EXCEPT !.after = @ + 1])
                              ELSE aux_puts
   /\ UNCHANGED <<w, closing, kept, epoch, table, aux_closed, cutW>>
 
@@ -295,4 +297,7 @@ DrainedRowsAreShown ==
 
 \* Witness: a row is admitted in the grace (must be reached).
 NeverAdmittedAfterEnd == \A id \in DOMAIN aux_puts : aux_puts[id].after = 0
+
+\* Witness: a window is corrected twice, for a row in the grace each (must be reached).
+NeverCorrectedTwice == \A id \in DOMAIN aux_puts : aux_puts[id].corrections < 2
 =============================================================================

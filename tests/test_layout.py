@@ -31,3 +31,28 @@ def test_required_each_spec_has_a_model_that_holds() -> None:
         words = set(re.findall(r"\w+", text[name]))
         queue += [other for other in text if other.removesuffix(".tla") in words]
     assert set(text) - reached == set()
+
+
+def test_required_the_table_of_models_is_that_of_the_models() -> None:
+    """specs/README.md shows laws and state counts; models.toml is where they are pinned."""
+    import tomllib
+
+    models = {
+        m["name"]: m for m in tomllib.loads((ROOT / "specs/models.toml").read_text())["model"]
+    }
+    readme = (ROOT / "specs/README.md").read_text()
+    shown = {}
+    for line in readme.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6 and cells[2].startswith("`"):
+            shown[cells[2].strip("`")] = cells
+    hold = {name: m for name, m in models.items() if m["expect"] == "ok"}
+    assert set(shown) == set(hold)
+    for name, model in hold.items():
+        assert shown[name][3].split(", ") == model["laws"], name
+        assert int(shown[name][5].replace(",", "")) == model["distinct"], name
+    witnesses = sum(m.get("witness", False) for m in models.values())
+    broken = len(models) - len(hold) - witnesses
+    words = f"{len(hold)} models must pass. {broken} broken ones must fail"
+    assert words in " ".join(readme.split())
+    assert f"{witnesses} witnesses" in readme

@@ -345,9 +345,9 @@ class Watermark:
     def _admit_each(
         self, event_time: EventTimes, partition: NDArray[np.int32], slots: NDArray[np.int64]
     ) -> Admission:
-        """The row rule, row by row.
+        """The late rule, row by row.
 
-        Law: A1, A4, A5, A6, W1, W3.
+        Law: A1, A2, A3, A4, A5, A6, T8, W1, W3.
         """
         n = len(event_time.values)
         part = np.ascontiguousarray(partition, np.int32)

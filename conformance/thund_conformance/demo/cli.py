@@ -269,12 +269,9 @@ class _Demo:
 
 
 def _is_main(model: Model) -> bool:
-    """A model that must hold and is a module's own, its liveness, or a refinement."""
+    """A model that must hold and is a module's own, or the refinement."""
     own = model.name == model.module.removesuffix(".tla").removeprefix("MC").lower()
-    return not model.broken and not model.witness and (own or model.name.endswith(_MAIN))
-
-
-_MAIN = ("_live", "_refines")
+    return not model.broken and not model.witness and (own or model.name.endswith("_refines"))
 
 
 class _Tlc(threading.Thread):

@@ -43,6 +43,7 @@ SCALARS = (
     "output",
     "max_future_ms",
     "late_lane",
+    "watermark_update",
     "operator",
     "credits",
 )

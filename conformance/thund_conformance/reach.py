@@ -6,21 +6,27 @@ The link and the outcomes are looked at; a table says what was seen, and how oft
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 
+from thund_conformance.definition import window_end
 from thund_contract.engine import Outcome
 from thund_contract.scenario import Scenario
 from thund_contract.vocabulary import (
     APPEND,
+    BY_EPOCH,
     COMPLETE,
     END,
+    LATE_RULES,
     NAN_TIME,
     NULL_TIME,
     OUT_OF_RANGE,
+    PARTITION_RULE,
     STEPS,
     TOO_FAR_AHEAD,
     UNDECODABLE_TIME,
     UPDATE,
+    WINDOW_RULE,
     Clock,
     Config,
     EpochRecord,
@@ -41,13 +47,19 @@ CRASH_IN_RECOVERY = "a process died while it recovered"
 LOST_EPOCH = "an epoch was lost with its process"
 ADDED_AGAIN = "a partition was added again"
 REMOVED = "a partition was removed"
-LATE = "a late row"
+LATE = "a late row under the rule "
 INVALID = "an invalid row: "
+BEFORE_W = "a row before W that the window rule admits"
+LATE_BY_PARTITION = "a row late by its own partition alone"
 TIE_LATE = "an event time equal to W, which is on time"
+TIE_WINDOW_LATE = "a row late in a window that W has closed exactly"
+TIE_PARTITION = "an event time equal to the largest of its partition less the delay, on time"
 TIE_END = "an event time equal to the end of a window with rows"
 TIE_CLOSE = "a window closed by W equal to its end plus grace"
 CLOSED_INSIDE = "a window opened and closed in one epoch"
 LATE_CORRECTION = "a window corrected after an epoch that had shown it"
+IN_GRACE = "a window corrected after W had passed its end"
+MOVED_BY_EPOCH = "W moved at the end of an epoch"
 GRACE_OPEN = "a window kept open by its grace"
 NEGATIVE = "a window that starts before 1970"
 HELD_BACK = "W held at NEVER by a partition without a valid row"
@@ -65,16 +77,22 @@ DRAINED = "a drain"
 
 SITUATIONS: tuple[str, ...] = (
     *(OUTPUT + mode for mode in (APPEND, UPDATE, COMPLETE)),
-    LATE,
+    *(LATE + rule for rule in LATE_RULES),
+    BEFORE_W,
+    LATE_BY_PARTITION,
     *(
         INVALID + reason
         for reason in (NULL_TIME, NAN_TIME, UNDECODABLE_TIME, OUT_OF_RANGE, TOO_FAR_AHEAD)
     ),
     TIE_LATE,
+    TIE_WINDOW_LATE,
+    TIE_PARTITION,
     TIE_END,
     TIE_CLOSE,
     CLOSED_INSIDE,
     LATE_CORRECTION,
+    IN_GRACE,
+    MOVED_BY_EPOCH,
     GRACE_OPEN,
     NEGATIVE,
     HELD_BACK,
@@ -142,6 +160,7 @@ def look(scenario: Scenario, outcome: Outcome) -> None:
     for epoch in outcome.epochs:
         _look_at_epoch(config, epoch, before, shown)
         _look_at_rows(config, epoch, rows)
+        _look_at_lateness(config, epoch, before, rows)
         before = epoch
 
 
@@ -155,7 +174,7 @@ def _look_at_epoch(
     _note_if(EMPTY_OUTBOX, not epoch.outbox)
     _note_if(DRAINED, epoch.drained)
     _note_if(UNFIT, bool(epoch.unfit))
-    _note_if(LATE, bool(epoch.late))
+    _note_if(MOVED_BY_EPOCH, _moved_at_the_end(config, epoch, before))
     for bad in epoch.invalid:
         note(INVALID + bad.reason)
     states = [p for p in epoch.partitions if p.assigned]
@@ -170,6 +189,8 @@ def _look_at_epoch(
         _note_if(NEGATIVE, row.start_ms < 0)
         _note_if(TIE_CLOSE, row.end_ms + config.grace_ms == epoch.watermark)
         _note_if(LATE_CORRECTION, row.id in shown)
+        past = before is not None and row.end_ms <= before.watermark
+        _note_if(IN_GRACE, past and row.id in shown and config.output == UPDATE)
         inside = config.output == APPEND and (repr(row.key), row.start_ms) not in was_open
         _note_if(CLOSED_INSIDE, inside and epoch.watermark != END)
         _note_if(NULL_KEY, None in row.key)
@@ -178,21 +199,57 @@ def _look_at_epoch(
         shown.add(row.id)
 
 
+def _moved_at_the_end(config: Config, epoch: EpochRecord, before: EpochRecord | None) -> bool:
+    """Nothing but rows and readings of the clock was there, and W is another one."""
+    if config.watermark_update != BY_EPOCH or before is None:
+        return False
+    only_rows = all(isinstance(item, Rows | Clock) for item in epoch.items)
+    return only_rows and epoch.watermark != before.watermark
+
+
+def _look_at_lateness(
+    config: Config,
+    epoch: EpochRecord,
+    before: EpochRecord | None,
+    rows: dict[tuple[str, int], Row],
+) -> None:
+    """What the late lane and the largest times of the epoch before say of each row."""
+    for late in epoch.late:
+        note(LATE + config.late_rule)
+        _note_if(LATE_BY_PARTITION, late.event_time >= late.watermark)
+        closed_exactly = window_end(config, late.event_time) + config.grace_ms == late.watermark
+        _note_if(TIE_WINDOW_LATE, config.late_rule == WINDOW_RULE and closed_exactly)
+    if before is None or not config.late_lane:
+        return
+    largest = {p.partition: p.max_event_time for p in before.partitions}
+    for row in _admitted(epoch, rows):
+        time, own = row.event_time, largest.get(row.partition)
+        before_w = isinstance(time, int) and time < before.watermark
+        _note_if(BEFORE_W, before_w and config.late_rule == WINDOW_RULE)
+        tie = own is not None and time == own - config.delay_ms
+        _note_if(TIE_PARTITION, tie and config.late_rule == PARTITION_RULE)
+
+
 def _look_at_rows(config: Config, epoch: EpochRecord, rows: dict[tuple[str, int], Row]) -> None:
     """Ties are seen from outside: a time that equals a W or an end that the epoch showed."""
     ends = {w.start_ms + config.window.size_ms for w in epoch.state}
     ends |= {put.end_ms for put in epoch.outbox if isinstance(put, Put)}
+    for row in _admitted(epoch, rows):
+        _note_if(TIE_LATE, row.event_time == epoch.watermark)
+        _note_if(TIE_END, row.event_time in ends)
+
+
+def _admitted(epoch: EpochRecord, rows: dict[tuple[str, int], Row]) -> Iterator[Row]:
+    """The rows of an epoch that no lane has."""
     refused = {(r.partition, r.offset) for r in epoch.late}
     refused |= {(r.partition, r.offset) for r in epoch.invalid}
     for item in epoch.items:
         if not isinstance(item, Rows):
             continue
         for offset in range(item.first, item.last + 1):
-            row = rows.get((item.partition, offset))
-            if row is None or (item.partition, offset) in refused:
-                continue
-            _note_if(TIE_LATE, row.event_time == epoch.watermark)
-            _note_if(TIE_END, row.event_time in ends)
+            place = (item.partition, offset)
+            if place in rows and place not in refused:
+                yield rows[place]
 
 
 def _note_if(situation: str, seen: bool) -> None:

@@ -28,6 +28,8 @@ from thund_contract.scenario import (
 )
 from thund_contract.vocabulary import (
     APPEND,
+    BY_EPOCH,
+    BY_ROW,
     COMPLETE,
     COUNT,
     MAX,
@@ -35,8 +37,11 @@ from thund_contract.vocabulary import (
     MEAN,
     MIN,
     MIN_EVENT_TIME,
+    PARTITION_RULE,
+    ROW_RULE,
     SUM,
     UPDATE,
+    WINDOW_RULE,
     Aggregate,
     Config,
     Row,
@@ -82,7 +87,10 @@ ORDERED_ONLY: tuple[tuple[object, ...], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What kind of scenarios to draw; the defaults draw everything but deaths."""
+    """What kind of scenarios to draw; the defaults draw everything but deaths.
+
+    What is listed more than once is drawn more often.
+    """
 
     partitions: int = 3
     rows: int = 12
@@ -92,6 +100,8 @@ class Shape:
     guard: bool = True
     invalid: bool = True
     outputs: tuple[str, ...] = (APPEND, UPDATE, COMPLETE)
+    late_rules: tuple[str, ...] = (*(ROW_RULE,) * 4, WINDOW_RULE, WINDOW_RULE, PARTITION_RULE)
+    updates: tuple[str, ...] = (BY_ROW, BY_ROW, BY_ROW, BY_EPOCH)
     drain: bool = True
 
 
@@ -106,6 +116,8 @@ PLAIN = Shape()
 WITH_CRASHES = Shape(crashes=True)
 FIXED = Shape(changes=False, guard=False)
 """All partitions assigned before the first row, the guard off: "fixed" in the laws."""
+MOVED_BY_ROWS = (BY_ROW,)
+"""For laws that hold only where no cut of the epochs can move W (T1)."""
 
 
 @st.composite
@@ -145,9 +157,11 @@ def configs(draw: st.DrawFn, shape: Shape, key: tuple[str, ...]) -> Config:
         aggregates=draw(_aggregates()),
         delay_ms=draw(st.just(0) | small),
         grace_ms=draw(st.just(0) | small),
+        late_rule=draw(st.sampled_from(shape.late_rules)),
         output=draw(st.sampled_from(shape.outputs)),
         max_future_ms=draw(st.none() | small) if shape.guard else None,
         late_lane=draw(st.sampled_from([True, True, True, False])),
+        watermark_update=draw(st.sampled_from(shape.updates)),
         credits=draw(st.sampled_from([1, 2, 3, 5, *[1_048_576] * 6])),
     )
 

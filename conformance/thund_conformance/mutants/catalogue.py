@@ -61,6 +61,18 @@ MUTANTS = (
         why="W follows the candidate downwards too.",
     ),
     Mutant(
+        name="rows-move-w-always", law="W3", patch=flow.rows_always_move_the_watermark,
+        why="Rows move W inside an epoch also where its end should.",
+    ),
+    Mutant(
+        name="epochs-end-moves-nothing", law="W3", patch=flow.epochs_end_moves_nothing,
+        why="Where the end of an epoch should move W, nothing does.",
+    ),
+    Mutant(
+        name="epochs-end-closes-nothing", law="F1", patch=flow.epochs_end_closes_nothing,
+        why="W moves at the end of an epoch, but its windows close in the next one.",
+    ),
+    Mutant(
         name="removed-forgotten", law="W5", patch=flow.removed_partition_forgotten,
         why="A partition that is added again starts without its largest event time.",
     ),
@@ -71,6 +83,22 @@ MUTANTS = (
     Mutant(
         name="late-at-the-watermark", law="A1", patch=flow.late_at_the_watermark,
         why="A row at W itself is late: iceberg#15867's off by one.",
+    ),
+    Mutant(
+        name="window-rule-by-row", law="A2", patch=flow.every_rule_is_the_row_rule,
+        why="numaflow#696: a row before W is late although its window is open.",
+    ),
+    Mutant(
+        name="window-rule-without-grace", law="A2", patch=flow.window_rule_without_grace,
+        why="A row is late once W has reached the end of its window, whatever the grace.",
+    ),
+    Mutant(
+        name="window-rule-without-offset", law="A2", patch=flow.window_rule_without_offset,
+        why="The window rule looks at another grid than the windows.",
+    ),
+    Mutant(
+        name="partition-rule-by-row", law="A3", patch=flow.every_rule_is_the_row_rule,
+        why="A row far behind its own partition is on time while another one holds W.",
     ),
     Mutant(
         name="guard-off", law="A4", patch=flow.guard_off,
@@ -229,6 +257,14 @@ MUTANTS = (
         why="W follows the fastest partition instead of the slowest.",
     ),
     Mutant(
+        name="partition-rule-by-batch", law="T8", patch=flow.partition_rule_overlooked_in_a_batch,
+        why="A batch in which no row is before W is taken whole, so the cut shows.",
+    ),
+    Mutant(
+        name="order-of-partitions-shows", law="T8", patch=flow.every_rule_is_the_row_rule,
+        why="What is late hangs on when the rows of other partitions came.",
+    ),
+    Mutant(
         name="duplicate-accepted", law="T6", patch=flow.duplicate_accepted_again,
         why="A row that comes again is folded again.",
     ),
@@ -239,10 +275,10 @@ MUTANTS = (
 )  # fmt: skip
 
 COVERED = (
-    "S1", "S2", "S3", "S4", "S5", "C1", "C2", "C3", "C4", "W1", "W2", "W3", "W5", "W6", "A1", "A4",
-    "A5", "A6", "G1", "G4", "F1", "F2", "F3", "F4", "E1", "E2", "E3", "E4", "E5", "K1", "K2", "K3",
-    "K4", "K5", "K6", "K7", "K8", "K9", "K10", "R1", "R2", "M1", "M2", "M3", "T1", "T2", "T3", "T4",
-    "T5", "T6", "T7",
+    "S1", "S2", "S3", "S4", "S5", "C1", "C2", "C3", "C4", "W1", "W2", "W3", "W5", "W6", "A1", "A2",
+    "A3", "A4", "A5", "A6", "G1", "G4", "F1", "F2", "F3", "F4", "E1", "E2", "E3", "E4", "E5", "K1",
+    "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "R1", "R2", "M1", "M2", "M3", "T1", "T2",
+    "T3", "T4", "T5", "T6", "T7", "T8",
 )  # fmt: skip
 """The laws that this version keeps; each has a mutant."""
 

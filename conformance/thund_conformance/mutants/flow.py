@@ -3,6 +3,7 @@
 # ruff: noqa: D103, SLF001 (catalogue.py says what each bug does; a bug reaches into what is private)
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import thund.pipeline
 import thund.source
 import thund.watermark
 from thund_conformance.mutants.patches import Patches
-from thund_contract.vocabulary import NEVER, Rows
+from thund_contract.vocabulary import NEVER, ROW_RULE, Rows
 
 FileSource = thund.connectors.files.FileSource
 FileLog = thund.connectors.logs.FileLog
@@ -204,6 +205,51 @@ def duplicate_accepted_again(p: Patches) -> None:
         return d if single and not held else accepted
 
     p.wrap(Sequencer, "deliver", around)
+
+
+# ---- late rules -----------------------------------------------------------------------------------
+
+
+def _with_another_rule(p: Patches, **changes: Any) -> None:
+    """Rows are judged by a rule that is not the configured one."""
+
+    def around(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self._rule = dataclasses.replace(self._rule, **changes)
+
+    p.wrap(Watermark, "__init__", around)
+
+
+def every_rule_is_the_row_rule(p: Patches) -> None:
+    _with_another_rule(p, kind=ROW_RULE)
+
+
+def window_rule_without_grace(p: Patches) -> None:
+    _with_another_rule(p, grace_ms=0)
+
+
+def window_rule_without_offset(p: Patches) -> None:
+    _with_another_rule(p, offset_ms=0)
+
+
+def partition_rule_overlooked_in_a_batch(p: Patches) -> None:
+    def around(original: Any, self: Any, low: int, after: int, tops: Any) -> bool:
+        own = np.full(len(tops), NEVER + self._delay)
+        return bool(original(self, low, after, own))
+
+    p.wrap(Watermark, "_may_be_late", around)
+
+
+def rows_always_move_the_watermark(p: Patches) -> None:
+    p.replace(Watermark, "_moves_by_row", property(lambda self: True))
+
+
+def epochs_end_moves_nothing(p: Patches) -> None:
+    p.replace(Watermark, "end_epoch", lambda self: None)
+
+
+def epochs_end_closes_nothing(p: Patches) -> None:
+    p.replace(Core, "end_epoch", lambda self: self.watermark.end_epoch())
 
 
 # ---- the order of items ---------------------------------------------------------------------------

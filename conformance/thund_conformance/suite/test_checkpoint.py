@@ -272,6 +272,8 @@ def test_required_damage_is_found_and_named_and_never_stepped_over(table: str, h
         {"offset": 1},
         {"delay_ms": 1},
         {"grace_ms": 1},
+        {"late_rule": "window"},
+        {"watermark_update": "epoch"},
         {"output": "update"},
         {"max_future_ms": 5},
         {"late_lane": False},

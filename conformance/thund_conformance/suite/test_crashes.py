@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from thund_conformance import crashes, strategies
-from thund_conformance.scripts import config, row, scenario, valued
+from thund_conformance.scripts import config, log, row, scenario, valued
 from thund_contract.scenario import (
     AddPartition,
     Barrier,
@@ -18,7 +18,17 @@ from thund_contract.scenario import (
     Scenario,
     Tick,
 )
-from thund_contract.vocabulary import MEAN, SUM, Aggregate, Row
+from thund_contract.vocabulary import (
+    BY_EPOCH,
+    BY_ROW,
+    MEAN,
+    PARTITION_RULE,
+    ROW_RULE,
+    SUM,
+    WINDOW_RULE,
+    Aggregate,
+    Row,
+)
 
 
 def one_partition(mode: str) -> Scenario:
@@ -66,6 +76,23 @@ def test_required_every_death_leaves_what_the_committed_items_say(slow_engine_na
     swept = crashes.sweep(slow_engine_name, two_partitions())
     assert swept.runs > 250
     assert swept.recoveries > 0
+
+
+@pytest.mark.law("R1")
+@pytest.mark.law("T3")
+@pytest.mark.parametrize("rule", [ROW_RULE, WINDOW_RULE, PARTITION_RULE])
+@pytest.mark.parametrize("update", [BY_ROW, BY_EPOCH])
+def test_required_every_death_is_survived_under_each_rule(
+    slow_engine_name: str, rule: str, update: str
+) -> None:
+    """Rows late by one rule and not by another, a correction in the grace, W moved at the end."""
+    s = scenario(
+        config(late_rule=rule, watermark_update=update, grace_ms=5, output="update"),
+        [log("p0", 1, 12, 9, 8, 15), log("p1", 14, 11, 3)], Deliver("p0", 2), Deliver("p1", 1),
+        Barrier(), Deliver("p0", 1), Deliver("p1", 1), Barrier(), Deliver("p0", 2), DrainAll(),
+    )  # fmt: skip
+    swept = crashes.sweep(slow_engine_name, s, pairs=False)
+    assert swept.runs == 18
 
 
 @pytest.mark.law("R1")

@@ -19,7 +19,15 @@ from thund_conformance.engines.thund import puts
 from thund_conformance.scripts import config, counts, drained, log
 from thund_contract.errors import ThundError
 from thund_contract.scenario import Deliver, DrainAll, Scenario
-from thund_contract.vocabulary import Put, Row
+from thund_contract.vocabulary import (
+    BY_EPOCH,
+    BY_ROW,
+    PARTITION_RULE,
+    ROW_RULE,
+    WINDOW_RULE,
+    Put,
+    Row,
+)
 
 few = strategies.share(4)
 
@@ -102,9 +110,32 @@ def test_required_a_table_of_the_other_mode_stops_both() -> None:
 
 
 @pytest.mark.law("R2")
-def test_required_windows_stay_open_without_a_drain() -> None:
-    table = recompute(drained(config(), log("p0", 5, 15, 25)), MemorySink(), drain=False)
-    assert counts(table) == {("a", 0): 1, ("a", 10): 1}
+@pytest.mark.law("F1")
+@pytest.mark.parametrize("update", [BY_ROW, BY_EPOCH])
+def test_required_windows_stay_open_without_a_drain(update: str) -> None:
+    s = drained(config(watermark_update=update), log("p0", 5, 15, 25))
+    assert counts(recompute(s, MemorySink(), drain=False)) == {("a", 0): 1, ("a", 10): 1}
+
+
+@pytest.mark.law("R2")
+@pytest.mark.parametrize(
+    ("rule", "update", "late"),
+    [
+        (ROW_RULE, BY_ROW, [1, 4]),
+        (WINDOW_RULE, BY_ROW, [4]),
+        (PARTITION_RULE, BY_ROW, [1, 4]),
+        (ROW_RULE, BY_EPOCH, []),
+        (WINDOW_RULE, BY_EPOCH, []),
+        (PARTITION_RULE, BY_EPOCH, [1, 4]),
+    ],
+)
+def test_required_recompute_keeps_to_the_late_rule(rule: str, update: str, late: list[int]) -> None:
+    """7, 5, 20, 21, 3: 5 is before W in an open window, 3 in a closed one."""
+    sink = MemorySink()
+    recompute(
+        drained(config(late_rule=rule, watermark_update=update), log("p0", 7, 5, 20, 21, 3)), sink
+    )
+    assert sink.lanes()["late"]["offset"].to_pylist() == late
 
 
 # ---- T2 -----------------------------------------------------------------------------------------
@@ -132,7 +163,12 @@ def test_required_both_modes_give_the_same_answer(engine_name: str) -> None:
 def test_required_both_modes_give_the_same_answer_for_anything(
     slow_engine_name: str, s: Scenario
 ) -> None:
-    """The source's order is a function of the logs, all partitions are there from the start."""
+    """The source's order is a function of the logs, all partitions are there from the start.
+
+    Recompute is one epoch: where rows do not move W, incremental mode has to be one as well.
+    """
+    if s.config.watermark_update == BY_EPOCH:
+        s = replace(s, config=replace(s.config, credits=1_048_576))
     s = in_source_order(s)
     outcome = judge.run_on(slow_engine_name, s)
     assert compare.same(timeless(outcome.table), timeless(recompute(s, MemorySink())))

@@ -13,9 +13,7 @@ from thund_conformance import engines, golden, judge
 
 def cited(path: Path) -> tuple[str, ...]:
     """The laws in the brackets of a file's first lines."""
-    why = golden.parse_scenario(
-        path.read_text(encoding="utf-8").partition(f"{golden.CUT}\n")[0]
-    ).why
+    why = golden.parse_scenario(path.read_text(encoding="utf-8")).why
     brackets: list[str] = re.findall(r"\(laws? ([A-Z0-9, ]+)\)", why)
     return tuple(law for text in brackets for law in text.split(", "))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from thund_conformance import judge, link, strategies
+from thund_conformance.definition import history
 from thund_conformance.scripts import config, counts, drained, last, log, scenario, state_of
-from thund_contract.engine import Outcome
 from thund_contract.scenario import (
     AddPartition,
     Barrier,
@@ -17,17 +17,7 @@ from thund_contract.scenario import (
     Restart,
     Scenario,
 )
-from thund_contract.vocabulary import (
-    END,
-    NEVER,
-    Add,
-    Drain,
-    EpochRecord,
-    Item,
-    LateRow,
-    Remove,
-    Rows,
-)
+from thund_contract.vocabulary import BY_EPOCH, END, NEVER, LateRow
 
 few = strategies.share(4)
 
@@ -153,59 +143,80 @@ def test_required_watermark_moves_when_its_holder_goes(engine_name: str) -> None
 @few
 @given(s=strategies.scenarios(strategies.PLAIN))
 def test_required_watermark_is_what_the_definition_says(slow_engine_name: str, s: Scenario) -> None:
-    """Every epoch's W, and the W that each late or invalid row saw, from the items alone."""
+    """Every epoch's W, and the W that each invalid row saw, from the items alone."""
     outcome = judge.run_on(slow_engine_name, s)
-    assert [e.watermark for e in outcome.epochs] == _watermarks(s, outcome)
+    laws = history(s, outcome)
+    assert tuple(e.watermark for e in outcome.epochs) == laws.ends
+    invalid = [(r.partition, r.offset, r.watermark) for e in outcome.epochs for r in e.invalid]
+    assert sorted(invalid) == sorted(laws.invalid)
 
 
-def _watermarks(s: Scenario, outcome: Outcome) -> list[int]:
-    """The definition, written down once more: W after each item, W at the end of each epoch."""
-    model = _Model(s)
-    for epoch in outcome.epochs:
-        for item in epoch.items:
-            model.take(item, epoch)
-        model.ends.append(model.w)
-    return model.ends
+@pytest.mark.law("W3")
+def test_required_rows_move_the_watermark_at_the_epochs_end_where_asked(engine_name: str) -> None:
+    """watermark_update "epoch": 9 does not make 3 late; in the next epoch W = 9, and 8 is late.
+
+    W    NEVER      9         12
+    row    9   3  |   8   12  |  8
+                      late       late
+    """
+    s = scenario(
+        config(watermark_update=BY_EPOCH), [log("p0", 9, 3, 8, 12, 8)], Deliver("p0", 2), Barrier(),
+        Deliver("p0", 2), Barrier(), Deliver("p0", 1), Barrier(),
+    )  # fmt: skip
+    outcome = judge.run_on(engine_name, s)
+    assert [e.watermark for e in outcome.epochs] == [9, 12, 12]
+    assert [e.late for e in outcome.epochs] == [
+        (),
+        (LateRow("p0", 2, 8, 9),),
+        (LateRow("p0", 4, 8, 12),),
+    ]
 
 
-class _Model:
-    """W2 and W3 as they stand in the law, over items."""
+@pytest.mark.law("W3")
+@pytest.mark.law("F1")
+def test_required_what_the_epochs_end_closes_is_shown_by_that_epoch(engine_name: str) -> None:
+    """W moves before the outbox is made: [0, 10) has all its rows, and is no longer in the state."""
+    s = scenario(
+        config(watermark_update=BY_EPOCH), [log("p0", 1, 15, 9)], Deliver("p0", 3), Barrier()
+    )
+    epoch = last(judge.run_on(engine_name, s))
+    assert counts(epoch.outbox) == {("a", 0): 2}
+    assert [w.start_ms for w in epoch.state] == [10]
 
-    def __init__(self, s: Scenario) -> None:
-        self.rows = {(r.partition, r.offset): r for _, part in s.logs for r in part}
-        self.delay = s.config.delay_ms
-        self.w = NEVER
-        self.found: dict[str, int] = {}
-        self.active: set[str] = set()
-        self.ends: list[int] = []
 
-    def take(self, item: Item, epoch: EpochRecord) -> None:
-        match item:
-            case Drain():
-                self.w = END
-            case Add(partition):
-                self.active.add(partition)
-            case Remove(partition):
-                self.active.discard(partition)
-            case Rows(partition, first, final):
-                for offset in range(first, final + 1):
-                    if (partition, offset) in self.rows:
-                        self.row(partition, offset, epoch)
-        self.move()
+@pytest.mark.law("W3")
+def test_required_a_change_of_the_partitions_moves_the_watermark_inside_an_epoch(
+    engine_name: str,
+) -> None:
+    """Rows do not move W before the epoch's end, but when p1 goes, W is 9 at once, and 3 is late."""
+    s = scenario(
+        config(watermark_update=BY_EPOCH), [log("p0", 9, 3, 11, 10), log("p1", 0)],
+        Deliver("p0", 1), Deliver("p1", 1), RemovePartition("p1"), Deliver("p0", 3), Barrier(),
+    )  # fmt: skip
+    epoch = last(judge.run_on(engine_name, s))
+    assert epoch.late == (LateRow("p0", 1, 3, 9),)
+    assert epoch.watermark == 11
 
-    def row(self, partition: str, offset: int, epoch: EpochRecord) -> None:
-        bad = [r.watermark for r in epoch.invalid if (r.partition, r.offset) == (partition, offset)]
-        late = [r.watermark for r in epoch.late if (r.partition, r.offset) == (partition, offset)]
-        assert {*bad, *late} <= {self.w}
-        if not bad:
-            time = self.rows[partition, offset].event_time
-            assert isinstance(time, int)
-            self.found[partition] = max(self.found.get(partition, time), time)
-        self.move()
 
-    def move(self) -> None:
-        if self.active and all(p in self.found for p in self.active):
-            self.w = max(self.w, min(self.found[p] for p in self.active) - self.delay)
+@pytest.mark.law("W3")
+def test_required_a_lost_epoch_does_not_move_the_watermark(engine_name: str) -> None:
+    """The process dies before the epoch's end; the next one takes 9 and 3 in one epoch again."""
+    s = scenario(
+        config(watermark_update=BY_EPOCH), [log("p0", 9, 3)], Deliver("p0", 1), Restart(),
+        Deliver("p0", 2), Barrier(),
+    )  # fmt: skip
+    epoch = last(judge.run_on(engine_name, s))
+    assert (epoch.late, epoch.watermark) == ((), 9)
+
+
+@pytest.mark.law("W6")
+def test_required_a_drain_ends_time_at_once_also_where_rows_do_not_move_it(
+    engine_name: str,
+) -> None:
+    s = drained(config(watermark_update=BY_EPOCH), log("p0", 15, 5, 25))
+    outcome = judge.run_on(engine_name, s)
+    assert (last(outcome).watermark, last(outcome).late) == (END, ())
+    assert counts(outcome.table) == {("a", 0): 1, ("a", 10): 1, ("a", 20): 1}
 
 
 @pytest.mark.law("W5")

@@ -24,19 +24,9 @@ from thund.source import Source
 from thund_conformance.compare import epoch_differences
 from thund_conformance.engines.carrier import from_arrow
 from thund_conformance.engines.thund import epoch_record
+from thund_conformance.replay import take
 from thund_contract.errors import CallerError
-from thund_contract.vocabulary import (
-    NONE_BEFORE,
-    Add,
-    Clock,
-    Config,
-    Drain,
-    EpochRecord,
-    Item,
-    Remove,
-    Row,
-    Rows,
-)
+from thund_contract.vocabulary import NONE_BEFORE, Config, EpochRecord, Item, Row, Rows
 from thund_reference.process import Process
 
 PER_UNIT = {"s": (1000, 1), "ms": (1, 1), "us": (1, 1000), "ns": (1, 1_000_000)}
@@ -104,7 +94,13 @@ class _Again:
         rows = self._rows(items)
         self.process.begin_epoch()
         for index, item in enumerate(items):
-            self._take(item, rows, first=index == 0)
+            take(
+                item,
+                self.process,
+                first=index == 0,
+                clock=self._set_clock,
+                rows=lambda run: self._deliver(run, rows[run.partition]),
+            )
         process = self.process
         process.end_epoch()
         puts, unfit = process.outbox(manifest.epoch)
@@ -122,23 +118,13 @@ class _Again:
         )
         return record, sum(i.rows for i in items if isinstance(i, Rows))
 
-    def _take(self, item: Item, rows: dict[str, deque[Row]], *, first: bool) -> None:
-        match item:
-            case Clock(now_ms):
-                self.clock_ms = now_ms
-                if not first:  # the first one is read by the process itself
-                    self.process.tick()
-            case Add(partition):
-                self.process.add(partition)
-            case Remove(partition):
-                self.process.remove(partition)
-            case Drain():
-                self.process.drain()
-            case Rows(partition, _, _, count):
-                for _ in range(count):
-                    if not rows[partition]:
-                        return  # the source has fewer rows now: the items will differ
-                    self._accept(rows[partition].popleft())
+    def _set_clock(self, now_ms: int) -> None:
+        self.clock_ms = now_ms
+
+    def _deliver(self, run: Rows, rows: deque[Row]) -> None:
+        """The run's rows; where the source has fewer now, the items will differ."""
+        for _ in range(min(run.rows, len(rows))):
+            self._accept(rows.popleft())
 
     def _accept(self, row: Row) -> None:
         prev = self.process.sequencers[row.partition].last

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from thund_contract.engine import Engine, Life, World
 from thund_contract.vocabulary import (
@@ -20,6 +21,46 @@ from thund_contract.vocabulary import (
 )
 
 UNBOUNDED = 1_048_576
+
+
+class Steps(Protocol):
+    """What the items but Rows and Clock do: a Life has it, and so has the reference's process."""
+
+    def add(self, partition: str) -> None: ...
+
+    def remove(self, partition: str) -> None: ...
+
+    def tick(self) -> None: ...
+
+    def drain(self) -> None: ...
+
+
+def take(
+    item: Item,
+    steps: Steps,
+    *,
+    first: bool,
+    clock: Callable[[int], None],
+    rows: Callable[[Rows], None],
+) -> None:
+    """Let one recorded item happen again.
+
+    An epoch's first clock reading is taken by the process itself, once the clock is set.
+    Law: K3, T7.
+    """
+    match item:
+        case Clock(now_ms):
+            clock(now_ms)
+            if not first:
+                steps.tick()
+        case Add(partition):
+            steps.add(partition)
+        case Remove(partition):
+            steps.remove(partition)
+        case Drain():
+            steps.drain()
+        case Rows():
+            rows(item)
 
 
 def replay(
@@ -45,26 +86,15 @@ class _Replay:
     def run(self, history: Iterable[EpochRecord]) -> World:
         for epoch in history:
             for index, item in enumerate(epoch.items):
-                self._take(item, first=index == 0)
+                take(item, self.life, first=index == 0, clock=self._set_clock, rows=self._deliver)
             self.life.commit()
         return self.world
 
-    def _take(self, item: Item, *, first: bool) -> None:
-        match item:
-            case Clock(now_ms):
-                self.clock_ms = now_ms
-                if not first:
-                    self.life.tick()
-            case Add(partition):
-                self.life.add(partition)
-            case Remove(partition):
-                self.life.remove(partition)
-            case Drain():
-                self.life.drain()
-            case Rows(partition, first_offset, last, rows):
-                self._deliver(partition, first_offset, last, rows)
+    def _set_clock(self, now_ms: int) -> None:
+        self.clock_ms = now_ms
 
-    def _deliver(self, partition: str, first: int, last: int, rows: int) -> None:
+    def _deliver(self, run: Rows) -> None:
+        partition, first, last, rows = run.partition, run.first, run.last, run.rows
         log = self.logs[partition]
         wanted = [i for i, row in enumerate(log) if first <= row.offset <= last]
         assert len(wanted) == rows, (

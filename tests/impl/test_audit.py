@@ -1,0 +1,84 @@
+"""The audit says yes to a true history, and names the first epoch of one that is not."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import thund
+import thund.cli
+from thund.builder import count, files, memory, pipeline, sum_
+from thund_conformance.audit import Audit, audit_history, open_place
+
+MINUTE = 60_000
+
+
+def write(folder: Path, values: list[int]) -> None:
+    folder.mkdir(exist_ok=True)
+    times = pa.array([i * MINUTE for i in range(len(values))], pa.int64())
+    pq.write_table(
+        pa.table({"t": times, "k": ["x"] * len(values), "v": values}), folder / "a.parquet"
+    )
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """A history of five epochs of eight rows."""
+    write(tmp_path / "data", list(range(40)))
+    steps = pipeline("sums").source(files(tmp_path / "data")).watermark("t").key("k")
+    steps = steps.tumbling("5m").aggregate(rows=count(), total=sum_("v")).sink(memory())
+    steps = steps.incremental(str(tmp_path / "state")).trigger(rows=8, once=True)
+    assert thund.run(steps.build()).progress.epoch == 5
+    return tmp_path / "state"
+
+
+def audited(state: Path) -> Audit:
+    return audit_history(*open_place(str(state)))
+
+
+@pytest.mark.law("T7", "S1", "K3")
+def test_required_a_true_history_passes(state: Path) -> None:
+    found = audited(state)
+    assert (found.same, found.epochs, found.rows) == (True, 5, 40)
+
+
+@pytest.mark.law("T7", "S1")
+def test_required_a_source_that_gives_another_value_is_found_at_its_epoch(state: Path) -> None:
+    values = list(range(40))
+    values[19] += 1  # in the third epoch
+    write(state.parent / "data", values)
+    found = audited(state)
+    assert found.differs_at == 3
+    assert any("total" in line or "state" in line or "outbox" in line for line in found.differences)
+
+
+@pytest.mark.law("T7", "S1", "S4")
+def test_required_a_source_that_has_fewer_rows_is_found(state: Path) -> None:
+    write(state.parent / "data", list(range(30)))
+    assert audited(state).differs_at == 4
+
+
+@pytest.mark.law("T7")
+def test_required_an_engine_that_was_wrong_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A history that a wrong engine committed, with all its checksums right."""
+    write(tmp_path / "data", list(range(40)))
+    steps = pipeline("sums").source(files(tmp_path / "data")).watermark("t", delay="1m").key("k")
+    steps = steps.tumbling("5m").aggregate(rows=count()).sink(memory())
+    steps = steps.incremental(str(tmp_path / "state")).trigger(rows=8, once=True)
+    with monkeypatch.context() as wrong:
+        wrong.setattr("thund.windows.is_closed", lambda end_ms, **_: end_ms < 5 * MINUTE)
+        thund.run(steps.build())
+    assert audited(tmp_path / "state").differs_at == 1
+
+
+@pytest.mark.law("T7")
+def test_required_the_command_says_which_epoch_and_exits_with_1(state: Path) -> None:
+    assert CliRunner().invoke(thund.cli.cli, ["audit", str(state)]).exit_code == 0
+    write(state.parent / "data", [0] * 40)
+    done = CliRunner().invoke(thund.cli.cli, ["audit", str(state)])
+    assert done.exit_code == 1
+    assert "audit: FAIL at epoch 1" in done.output

@@ -30,7 +30,7 @@ from thund.recompute import recompute
 from thund.runners import local
 from thund.runners.local import Progress
 from thund.sink import MemorySink, Sink, rebuild
-from thund.source import Source
+from thund.source import Source, next_row
 from thund.stores import open_store
 from thund.windows import outbox_schema
 from thund_contract.engine import Durable
@@ -203,8 +203,7 @@ def _grown(core: Core, source: Source, trigger: TriggerSpec, stop: threading.Eve
     while not stop.wait(pause_s):
         names = source.partitions()
         after = {name: core.position(name) for name in names}
-        more = source.read(after, dict.fromkeys(names, 1), 1)
-        if set(names) != set(core.assigned()) or (more is not None and more.num_rows):
+        if set(names) != set(core.assigned()) or next_row(source, after) is not None:
             return True
     return False
 

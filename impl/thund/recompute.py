@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 from thund.pipeline import Core
 from thund.sink import Sink, recompute_version
-from thund.source import Source
+from thund.source import READ_ROWS, Source
 from thund_contract.vocabulary import NONE_BEFORE, Config
 
 UNBOUNDED = 2**62
 """Nothing is in flight towards a checkpoint, so credit is no limit here."""
-READ_ROWS = 65536
 
 
 def recompute(

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from thund.batch import Delivery
 from thund.order import NOT_HERE, chain
 
+READ_ROWS = 65_536
+"""The most rows that one read is asked for, or gives."""
+
 
 class Source(Protocol):
     """A set of replayable logs, read by offset.
@@ -67,6 +70,15 @@ class Source(Protocol):
     def read_rows(self, partition: str, first: int, last: int) -> pa.RecordBatch:
         """The rows with offsets in [first, last] once more. Law: S1."""
         ...
+
+
+def next_row(source: Source, after: Mapping[str, int]) -> Delivery | None:
+    """The one row that follows `after` in the source's order; None where there is none now.
+
+    Law: S5, W6.
+    """
+    more = source.read(after, dict.fromkeys(after, 1), 1)
+    return more if more is not None and more.num_rows else None
 
 
 @dataclass(slots=True)

@@ -92,11 +92,6 @@ class Windows:
         """How many (key, window) the state holds."""
         return sum(table.groups for table in self._tables.values())
 
-    @property
-    def open_windows(self) -> tuple[int, ...]:
-        """The starts of the open windows, sorted."""
-        return tuple(sorted(n * self._size + self._offset for n in self._tables))
-
     # ---- rows in ---------------------------------------------------------------------------------
 
     def fold(

@@ -1,6 +1,6 @@
 """The rooms composed: one process over a disk and a sink, an epoch at a time.
 
-The engine protocol of the contract, in plain code. It knows nothing of Arrow, files or threads.
+The World and Life of the contract, in plain code. It knows nothing of Arrow, files or threads.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from thund_contract.engine import Capabilities, Durable
+from thund_contract.engine import Durable
 from thund_contract.vocabulary import (
     COMPLETE,
     MANIFEST_STEP,
@@ -241,23 +241,6 @@ class Life:
             files=names,
             drained=process.drained,
         )
-
-
-class ReferenceEngine:
-    """The contract's Engine."""
-
-    name = "reference"
-    capabilities = Capabilities()
-
-    def world(self, config: Config) -> World:
-        """An empty disk and an empty sink."""
-        return World(config)
-
-    def live(
-        self, config: Config, world: World, *, now: Callable[[], int], durable: Durable
-    ) -> Life:
-        """A new process over the world."""
-        return Life(config, world, now=now, durable=durable)
 
 
 def checkpoint_behind(applied: int, last: int) -> Exception:

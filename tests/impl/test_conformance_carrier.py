@@ -82,6 +82,6 @@ def test_required_an_unknown_engine_is_refused():
     s = scenario(config(), [])
     for name in BUILT_IN:
         assert make(name, s).name == name
-    assert make("thund_reference.pipeline:ReferenceEngine", s).name == "reference"
+    assert make("thund_conformance.engines.reference:Reference", s).name == "reference"
     with pytest.raises(ValueError, match="nobody"):
         make("nobody", s)

@@ -35,11 +35,10 @@ from thund.connectors.probe import one_format, refuse_column, schema_of
 from thund.connectors.text import TextRows
 from thund.definition import FilesSpec, Pipeline
 from thund.order import merge
+from thund.source import READ_ROWS
 from thund_contract.errors import CallerError, InputError
 from thund_contract.vocabulary import NONE_BEFORE
 
-READ_ROWS = 65_536
-"""No read gives more rows, however many are asked for."""
 MEMORY_BYTES = 1 << 26
 """About how much text is in memory, shared by all files."""
 BUFFERED_ROWS = 1 << 18

@@ -14,12 +14,11 @@ from thund.batch import Delivery
 from thund.definition import TriggerSpec
 from thund.engine import Engine
 from thund.pipeline import Core
-from thund.source import Source
+from thund.source import READ_ROWS, Source, next_row
 from thund_contract.errors import InputError
 
 QUEUE_BATCHES = 4
 """How many read batches may wait; what they hold is bounded by the credits too."""
-READ_ROWS = 65536
 WAIT_S = 0.2
 """How long the reader sleeps where a source has nothing more, and is not bounded by `once`."""
 STOP_TRIES = 10
@@ -183,8 +182,9 @@ def run(
             engine.commit()
     finally:
         reader.stop()
-    progress(progress_of(engine.core, epoch=engine.last))
-    return progress_of(engine.core, epoch=engine.last)
+    last = progress_of(engine.core, epoch=engine.last)
+    progress(last)
+    return last
 
 
 def _assign(engine: Engine, partitions: tuple[str, ...]) -> None:
@@ -205,8 +205,8 @@ def _due(engine: Engine, trigger: TriggerSpec, elapsed_ms: int) -> bool:
 def _check_nothing_more(engine: Engine, source: Source) -> None:
     """A drained state is over: a source that has grown since then is said so. Law: W6."""
     after = {p: engine.position(p) for p in source.partitions()}
-    more = source.read(after, dict.fromkeys(after, 1), 1)
-    if more is not None and more.num_rows:
+    more = next_row(source, after)
+    if more is not None:
         name = more.partitions[int(more.partition[0])]
         raise InputError(
             f"the state was drained, and {name} has a row {int(more.offset[0])} after it",

@@ -85,7 +85,18 @@ class Life(Protocol):
     def remove(self, partition: str) -> None: ...
 
     def tick(self) -> None:
-        """Read the clock, where an epoch has begun and the guard is on."""
+        """The engine has waited for rows since the last tick or resume; it reads the clock.
+
+        Where an epoch has begun, for the guard, if that is on; else for idleness, if that is on.
+        """
+        ...
+
+    def idle(self, partitions: tuple[str, ...]) -> None:
+        """An Idle item happens again: these partitions go idle together (laws W4, K3, T7)."""
+        ...
+
+    def resume(self) -> None:
+        """What passed since the last tick or resume was the engine's own work (law W4)."""
         ...
 
     def commit(self) -> None:

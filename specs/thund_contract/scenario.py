@@ -53,7 +53,17 @@ class RemovePartition:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The clock moves on; an epoch that has begun and has the guard on reads it (laws A4, K3)."""
+    """The clock moves on while the engine waits for rows, which then reads it (laws A4, W4, K3).
+
+    In an epoch that has begun the reading is for the guard; between two epochs it is for idleness.
+    """
+
+    by_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """The clock moves on while the engine is at work: no partition's idle clock runs (law W4)."""
 
     by_ms: int
 
@@ -93,6 +103,7 @@ Step = (
     | AddPartition
     | RemovePartition
     | Tick
+    | Busy
     | Barrier
     | Crash
     | Restart

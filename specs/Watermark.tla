@@ -8,8 +8,9 @@
 (* that rows move, or that moves when an epoch is cut; the three late       *)
 (* rules; the guard against times far ahead with its clock readings; lanes; *)
 (* a drain that is asked for.                                               *)
-(* Leaves out: idle partitions (W4); what windows do with W (Windows);      *)
-(* duplicates, which the sequencer has dropped before (Credits).            *)
+(* Leaves out: idle partitions (Idle); the filter and repeated rows         *)
+(* (Repeats); what windows do with W (Windows); duplicates, which the       *)
+(* sequencer has dropped before (Credits).                                  *)
 (***************************************************************************)
 EXTENDS Grid, Values
 CONSTANTS Choices,      \* per partition 1..n a sequence: what the time of its row 1, 2, ... may be
@@ -352,7 +353,8 @@ InvalidIsKnown == aux_judged.lane # "none" =>
 NothingStopsTheStream ==
   \A p \in Parts : []<>(p \notin assigned \/ w = END \/ accepted[p] = Len(Choices[p]))
 
-\* LAW A5 EveryRowCounted: accepted = admitted + late + invalid, for each partition.
+\* LAW A5 EveryRowCounted: accepted = admitted + late + invalid, for each partition; here no row is filtered
+\* or repeated.
 EveryRowCounted ==
   \A p \in Parts : accepted[p] = count[p].admitted + count[p].late + count[p].invalid
 

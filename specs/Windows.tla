@@ -3,22 +3,28 @@
 (* Room: windows.  Admitted rows and a rising W become aggregates, closings *)
 (* and, epoch by epoch, the outbox of each output mode.                     *)
 (*                                                                         *)
-(* Models: tumbling windows on negative and positive times; keys and their  *)
-(* dictionary; partial aggregates (count, sum, min, max) and the value they *)
-(* show; W that rises in any way, +infinity at last; epochs cut anywhere;   *)
-(* the three output modes side by side, so that they can be compared.       *)
+(* Models: tumbling and hopping windows on negative and positive times;     *)
+(* keys and their dictionary; partial aggregates (count, sum, min, max) and *)
+(* the value they show; W that rises in any way, +infinity at last; epochs  *)
+(* cut anywhere; the three output modes side by side, to be compared.       *)
 (* Leaves out: how W comes about (Watermark): here it rises as it likes,    *)
 (* which covers every way that the watermark has; crashes (Checkpoint);     *)
-(* hopping and session windows.                                             *)
+(* sessions (Sessions); panes (WindowPanes).                                *)
 (***************************************************************************)
 EXTENDS Grid, Values
 CONSTANTS Keys, Times,
           Numbers,      \* values of rows
           Marks,        \* values that W may take on its way
+          Slide,        \* a window starts at each Offset modulo Slide; Slide = Size: tumbling
           Grace,        \* Delta
           FitMax,       \* the largest sum that the output column can show
           MaxRows, MaxEpochs,
-          Admission,    \* "row": et >= W (A1); "window": end + Delta > W (A2); wrong: "any"
+          Admission,    \* "row": et >= W (A1); "window": a window of the row has end + Delta > W (A2);
+                        \* wrong: "first" (the earliest of them has), "any"
+          Judging,      \* "before": by W just before the row; wrong: "after" (by W after its batch)
+          Hops,         \* "all": every window that holds et; wrong: "quotient" (Size div Slide of them)
+          Counting,     \* "exact"; wrong: "rows" (late_window_drops counts a row once), "windows"
+                        \* (a row is admitted once for each of its windows)
           CloseAt,      \* "reached": W >= end + Delta; wrong: "passed" (>)
           Evict,        \* "at_once"; wrong: "never", "twice" (never, and closed again each epoch)
           Dictionary,   \* "open": keys of open windows only; wrong: "all"
@@ -26,6 +32,8 @@ CONSTANTS Keys, Times,
           Showing,      \* "checked"; wrong: "wrapped"
           UpdateRule,   \* "touched"; wrong: "open" (forgets closed), "all_open"
           CompleteRule  \* "kept"; wrong: "open" (forgets closed rows)
+
+ASSUME Slide \in 1..Size
 
 Modes == {"append", "update", "complete"}
 \* What a column shows for a sum that does not fit: a mark, never used as a number.
@@ -64,7 +72,19 @@ EpochTypeInv == epoch \in 0..MaxEpochs
 VARIABLE table
 TableTypeInv == table \in [Modes -> {table[m] : m \in Modes}]
 
-\* History: for each id the bag of rows admitted, as a function from <<et, number>> to how many.
+\* Counters: rows admitted, and late_window_drops.
+VARIABLE counts
+CountsTypeInv == counts \in [{"admitted", "drops"} -> Nat]
+
+\* History: the bag of rows admitted, as a function from <<key, et, number>> to how many.
+VARIABLE aux_admitted
+AdmittedTypeInv == DOMAIN aux_admitted \subseteq Keys \X Times \X Numbers
+
+\* History: for each id how many admitted rows missed it.
+VARIABLE aux_missed
+MissedTypeInv == \A id \in DOMAIN aux_missed : IdOK(id) /\ aux_missed[id] \in 1..MaxRows
+
+\* History: for each id the bag of its rows, as a function from <<et, number>> to how many.
 VARIABLE aux_rows
 Rows == Times \X Numbers
 RowsTypeInv == \A id \in DOMAIN aux_rows : aux_rows[id] \in [Rows -> 0..MaxRows]
@@ -86,19 +106,21 @@ PutsTypeInv == \A id \in DOMAIN aux_puts : aux_puts[id].append \in Nat
 VARIABLE cutW
 CutWTypeInv == cutW \in Marks \cup {NEVER, END}
 
-vars == <<w, open, dictionary, closing, touched, kept, epoch, table,
-          aux_rows, aux_closed, aux_touched, aux_puts, cutW>>
+vars == <<w, open, dictionary, closing, touched, kept, epoch, table, counts, aux_admitted,
+          aux_missed, aux_rows, aux_closed, aux_touched, aux_puts, cutW>>
 
 WindowsTypeInv ==
   /\ WTypeInv /\ OpenTypeInv /\ DictionaryTypeInv /\ ClosingTypeInv /\ TouchedTypeInv
-  /\ KeptTypeInv /\ EpochTypeInv /\ TableTypeInv /\ RowsTypeInv
-  /\ ClosedTypeInv /\ AuxTouchedTypeInv /\ PutsTypeInv /\ CutWTypeInv
+  /\ KeptTypeInv /\ EpochTypeInv /\ TableTypeInv /\ CountsTypeInv /\ AdmittedTypeInv
+  /\ MissedTypeInv /\ RowsTypeInv /\ ClosedTypeInv /\ AuxTouchedTypeInv /\ PutsTypeInv /\ CutWTypeInv
 
 Init == /\ w = NEVER
         /\ open = Nothing /\ dictionary = {}
         /\ closing = Nothing /\ touched = Nothing /\ kept = Nothing
         /\ epoch = 0
         /\ table = [m \in Modes |-> Nothing]
+        /\ counts = [admitted |-> 0, drops |-> 0]
+        /\ aux_admitted = Nothing /\ aux_missed = Nothing
         /\ aux_rows = Nothing /\ aux_closed = Nothing /\ aux_touched = {}
         /\ aux_puts = Nothing /\ cutW = NEVER
 
@@ -130,10 +152,24 @@ Closable == {id \in DOMAIN open : IF CloseAt = "reached" THEN w >= ClosesAt(id) 
 \* A closed window that was not evicted is closed once only, unless that is what is wrong.
 Due == IF Evict = "at_once" THEN Closable ELSE {id \in Closable : id \notin DOMAIN closing \cup DOMAIN kept}
 
-Admits(et) == CASE Admission = "row"    -> et >= w
-                [] Admission = "window" -> EndOf(StartOf(et)) + Grace > w
-                [] OTHER                -> TRUE
+\* The starts of a row's windows, and of those that are closed by a watermark.
+StartsFor(et) == IF Hops = "all" THEN StartsOf(et, Slide)
+                 ELSE {LastStart(et, Slide) - n * Slide : n \in 0..((Size \div Slide) - 1)}
+PassedFor(et, at) == {s \in StartsFor(et) : EndOf(s) + Grace <= at}
+Missed(et, at) == IF Admission = "any" THEN {} ELSE PassedFor(et, at)
+Admits(et, at) == CASE Admission = "row"    -> et >= at
+                    [] Admission = "window" -> PassedFor(et, at) # StartsFor(et)
+                    [] Admission = "first"  -> MinOf(StartsFor(et)) \notin PassedFor(et, at)
+                    [] OTHER                -> TRUE
 
+CountIn(f, x) == IF x \in DOMAIN f THEN f[x] ELSE 0
+OneMore(f, S) == Over(f, [x \in S |-> CountIn(f, x) + 1])
+\* The counters after a row that is admitted to ids and missed others.
+Counted(ids, missed) ==
+  [admitted |-> counts.admitted + IF Counting = "windows" THEN Cardinality(ids) ELSE 1,
+   drops |-> counts.drops + IF Counting = "rows" THEN Min2(1, Cardinality(missed)) ELSE Cardinality(missed)]
+
+BagOf(id) == IF id \in DOMAIN aux_rows THEN aux_rows[id] ELSE [r \in Rows |-> 0]
 PutsOf(id) == IF id \in DOMAIN aux_puts THEN aux_puts[id]
               ELSE [append |-> 0, corrections |-> 0, after |-> 0]
 
@@ -146,25 +182,29 @@ Outbox(m) == CASE m = "append" -> closing
 -----------------------------------------------------------------------------
 \* System.
 
-\* A row is taken; windows that W has passed are closed before.
+\* A row is taken into its windows; those that W has passed are closed before.
 Take ==
   /\ Due = {} /\ w # END
-  /\ SumOver([id \in DOMAIN aux_rows |-> BagSize(aux_rows[id])], DOMAIN aux_rows) < MaxRows
+  /\ Sum(aux_admitted) < MaxRows
 
-  /\ \E k \in Keys, et \in Times, v \in Numbers :
-       /\ Admits(et)
-       /\ LET id == <<k, StartOf(et)>>
-              partial == IF id \in DOMAIN open THEN Plus(open[id], v) ELSE One(v)
-              bag == IF id \in DOMAIN aux_rows THEN aux_rows[id] ELSE [r \in Rows |-> 0]
-          IN /\ open' = With(open, id, partial)
-             /\ touched' = With(touched, id, Show(partial))
+  /\ \E k \in Keys, et \in Times, v \in Numbers,
+        at \in {w} \cup (IF Judging = "before" THEN {} ELSE {m \in Marks : m > w}) :
+       /\ Admits(et, at)
+       /\ LET missed == {<<k, s>> : s \in Missed(et, at)}
+              ids == {<<k, s>> : s \in StartsFor(et)} \ missed
+              partial == [id \in ids |-> IF id \in DOMAIN open THEN Plus(open[id], v) ELSE One(v)]
+              corrected == {id \in ids : w >= End(id) /\ w < ClosesAt(id)}
+          IN /\ w' = at
+             /\ open' = Over(open, partial)
+             /\ touched' = Over(touched, [id \in ids |-> Show(partial[id])])
              /\ dictionary' = dictionary \cup {k}
-             /\ aux_rows' = With(aux_rows, id, [bag EXCEPT ![<<et, v>>] = @ + 1])
-             /\ aux_touched' = aux_touched \cup {id}
-             /\ aux_puts' = IF w >= End(id) /\ w < ClosesAt(id)
-                             THEN With(aux_puts, id, [PutsOf(id) EXCEPT !.after = @ + 1])
-                             ELSE aux_puts
-  /\ UNCHANGED <<w, closing, kept, epoch, table, aux_closed, cutW>>
+             /\ counts' = Counted(ids, missed)
+             /\ aux_admitted' = OneMore(aux_admitted, {<<k, et, v>>})
+             /\ aux_missed' = OneMore(aux_missed, missed)
+             /\ aux_rows' = Over(aux_rows, [id \in ids |-> [BagOf(id) EXCEPT ![<<et, v>>] = @ + 1]])
+             /\ aux_touched' = aux_touched \cup ids
+             /\ aux_puts' = Over(aux_puts, [id \in corrected |-> [PutsOf(id) EXCEPT !.after = @ + 1]])
+  /\ UNCHANGED <<closing, kept, epoch, table, aux_closed, cutW>>
 
 \* The windows that W has passed are closed: their rows are final and their state is gone.
 Close ==
@@ -179,7 +219,8 @@ Close ==
        [id \in Due |-> IF id \in DOMAIN aux_closed
                        THEN [aux_closed[id] EXCEPT !.times = @ + 1]
                        ELSE [row |-> Show(open[id]), times |-> 1]])
-  /\ UNCHANGED <<w, epoch, table, aux_rows, aux_touched, aux_puts, cutW>>
+  /\ UNCHANGED <<w, epoch, table, counts, aux_admitted, aux_missed, aux_rows, aux_touched,
+                 aux_puts, cutW>>
 
 \* The epoch is cut, and each mode's outbox merged into its table.
 Cut ==
@@ -195,13 +236,13 @@ Cut ==
   /\ closing' = Nothing /\ touched' = Nothing
   /\ kept' = IF Evict = "twice" THEN Nothing ELSE kept
   /\ aux_touched' = {} /\ cutW' = w
-  /\ UNCHANGED <<w, open, dictionary, aux_rows, aux_closed>>
+  /\ UNCHANGED <<w, open, dictionary, counts, aux_admitted, aux_missed, aux_rows, aux_closed>>
 
 \* Environment: W rises; at last a drain makes it +infinity.
 Rise == /\ Due = {}
         /\ w' \in {m \in Marks \cup {END} : m > w}
-        /\ UNCHANGED <<open, dictionary, closing, touched, kept, epoch, table,
-                       aux_rows, aux_closed, aux_touched, aux_puts, cutW>>
+        /\ UNCHANGED <<open, dictionary, closing, touched, kept, epoch, table, counts,
+                       aux_admitted, aux_missed, aux_rows, aux_closed, aux_touched, aux_puts, cutW>>
 
 System == Take \/ Close \/ Cut
 Environment == Rise
@@ -213,10 +254,42 @@ Spec == Init /\ [][Next]_vars /\ WF_vars(Close) /\ WF_vars(Cut)
 
 \* LAW G1 RowsInsideTheirWindow: every admitted row lies in its window [start, end), and starts are
 \* on the grid; truncation instead of floor breaks it on negative times.
+\* LAW G2 RowsInsideTheirWindow: the same for hopping windows.
 RowsInsideTheirWindow ==
   \A id \in DOMAIN aux_rows :
-    /\ (id[2] - Offset) % Size = 0
+    /\ (id[2] - Offset) % Slide = 0
     /\ \A r \in Rows : aux_rows[id][r] > 0 => id[2] <= r[1] /\ r[1] < End(id)
+
+\* Every start of the grid whose window holds one of the times.
+Starts == {s \in (MinOf(Times) - Size + 1)..MaxOf(Times) : (s - Offset) % Slide = 0}
+Holds(s, et) == s <= et /\ et < s + Size
+
+\* LAW G2 EveryWindowHasItsRows: each window of the grid has all the admitted rows that it holds, but
+\* those that missed it, also where Size is not a multiple of Slide.
+EveryWindowHasItsRows ==
+  \A k \in Keys, s \in Starts :
+    BagSize(BagOf(<<k, s>>)) + CountIn(aux_missed, <<k, s>>)
+      = SumOver(aux_admitted, {r \in DOMAIN aux_admitted : r[1] = k /\ Holds(s, r[2])})
+
+\* LAW A1 RowRuleMissesNone: under the row rule an admitted row misses none of its windows.
+RowRuleMissesNone == Admission = "row" => aux_missed = Nothing
+
+\* LAW A2 LateMissesAll: a row is late only if each of its windows is closed.
+LateMissesAll ==
+  Admission # "row" => \A et \in Times : (\E s \in Starts : Holds(s, et) /\ s + Size + Grace > w)
+                                         => Admits(et, w)
+
+\* LAW A2 MissesTheClosed: an admitted row misses no window but those closed by W as it stood just
+\* before the row, and enters none of these.
+MissesTheClosed ==
+  [][/\ \A id \in DOMAIN aux_missed' : aux_missed'[id] # CountIn(aux_missed, id) => w >= ClosesAt(id)
+     /\ \A id \in DOMAIN aux_rows' : aux_rows'[id] # BagOf(id) => w < ClosesAt(id)]_vars
+
+\* LAW A2 DropsAreCounted: late_window_drops counts each window that an admitted row missed.
+DropsAreCounted == counts.drops = Sum(aux_missed)
+
+\* LAW A5 RowsAreCounted: an admitted row is counted once, however many windows it is in.
+RowsAreCounted == counts.admitted = Sum(aux_admitted)
 
 \* LAW G4 OrderNeverShows: what an open window would show is a function of the bag of its rows; partial
 \* sums that stop at a bound break it.
@@ -241,9 +314,8 @@ ClosedOnce == /\ \A id \in DOMAIN aux_closed : aux_closed[id].times = 1
 
 \* LAW F1 EveryClosableWindowCloses: a window that W has passed is closed in the end.
 EveryClosableWindowCloses ==
-  \A k \in Keys, t \in Times :
-    (<<k, StartOf(t)>> \in DOMAIN open /\ w >= ClosesAt(<<k, StartOf(t)>>))
-      ~> (<<k, StartOf(t)>> \in DOMAIN aux_closed)
+  \A k \in Keys, s \in Starts :
+    (<<k, s>> \in DOMAIN open /\ w >= ClosesAt(<<k, s>>)) ~> (<<k, s>> \in DOMAIN aux_closed)
 
 \* LAW F2 ClosedIsFinal: a closed window gets no further row, so its result never changes and it never
 \* opens again.
@@ -294,6 +366,9 @@ DrainedTablesAgree ==
 \* LAW E4 DrainedRowsAreShown: after a drain every admitted row's window is in the table in the end.
 DrainedRowsAreShown ==
   (w = END /\ epoch < MaxEpochs) ~> (DOMAIN aux_rows = DOMAIN table["append"])
+
+\* Witness: a row is admitted to some of its windows only (must be reached).
+NeverMissesSome == aux_missed = Nothing
 
 \* Witness: a row is admitted in the grace (must be reached).
 NeverAdmittedAfterEnd == \A id \in DOMAIN aux_puts : aux_puts[id].after = 0

@@ -18,38 +18,45 @@ from thund_contract.vocabulary import (
     SOURCE_STEP,
     STATE_STEP,
     Config,
+    Delete,
     EpochRecord,
     InvalidRow,
     LateRow,
+    Pane,
     Put,
     Row,
+    Seen,
     Unfit,
     WindowState,
 )
-from thund_reference import checkpoint, credits, source, watermark
+from thund_reference import checkpoint, credits, output, source, watermark
 from thund_reference.checkpoint import Disk, Manifest
 from thund_reference.process import Process
 from thund_reference.sink import Sink
-from thund_reference.windows import Group, Key, Partials
+from thund_reference.windows import Group, Key, Name, Partials, Span
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """The content of a state file: what memory needs, and the form in which it is compared."""
 
-    open: dict[int, dict[Key, Partials]]
+    open: dict[Span, dict[Key, Partials]]
     results: dict[Group, Partials]
+    panes: dict[Name, Pane]
+    seen: dict[Key, int]
     shown: tuple[WindowState, ...]
+    remembered: tuple[Seen, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
     """The content of an outbox file; the lanes are part of it. Law: A6, K1."""
 
-    rows: tuple[Put, ...]
+    rows: tuple[Put | Delete, ...]
     late: tuple[LateRow, ...]
     invalid: tuple[InvalidRow, ...]
     unfit: tuple[Unfit, ...]
+    panes: tuple[Pane, ...]
 
 
 @dataclass(slots=True)
@@ -85,18 +92,20 @@ class World:
 
     def _records(self) -> Iterator[EpochRecord]:
         for epoch, manifest in sorted(self.disk.manifests.items()):
-            outbox = self.outbox(manifest)
+            outbox, state = self.outbox(manifest), self.state(manifest)
             yield EpochRecord(
                 epoch=epoch,
                 items=manifest.items,
                 watermark=manifest.watermark,
                 partitions=manifest.partitions,
-                state=self.state(manifest).shown,
+                state=state.shown,
                 outbox=outbox.rows,
                 late=outbox.late,
                 invalid=outbox.invalid,
                 unfit=outbox.unfit,
                 drained=manifest.drained,
+                seen=state.remembered,
+                panes=outbox.panes,
             )
 
 
@@ -125,14 +134,26 @@ class Life:
         process = self.process
         checkpoint.check_config(manifest.config, process.config)
         state = self.world.state(manifest)
-        process.open = {start: dict(groups) for start, groups in state.open.items()}
-        process.results = dict(state.results)
+        process.open = {span: dict(groups) for span, groups in state.open.items()}
+        process.results, process.panes = dict(state.results), dict(state.panes)
+        process.seen = dict(state.seen)
+        process.begin_epoch()
         process.watermark, process.drained = manifest.watermark, manifest.drained
         self.generation = manifest.generation
         for p in manifest.partitions:
             process.partitions[p.partition] = watermark.Progress(
-                p.assigned, p.max_event_time, p.accepted, p.admitted, p.late, p.invalid
+                p.assigned,
+                p.max_event_time,
+                p.accepted,
+                p.admitted,
+                p.late,
+                p.invalid,
+                p.idle,
+                p.filtered,
+                p.repeated,
+                p.late_window_drops,
             )
+            process.quiet[p.partition] = 0
             process.sequencers[p.partition] = source.Sequencer(p.last)
             process.credits[p.partition] = credits.Credits(process.config.credits)
 
@@ -188,9 +209,16 @@ class Life:
         self.process.remove(partition)
 
     def tick(self) -> None:
-        """Read the clock, where an epoch has begun and the guard is on. Law: A4."""
-        if self.process.items and self.process.config.max_future_ms is not None:
-            self.process.tick()
+        """The engine has waited for rows; it reads the clock. Law: A4, W4."""
+        self.process.tick()
+
+    def idle(self, partitions: tuple[str, ...]) -> None:
+        """A recorded reading happens again. Law: W4, T7."""
+        self.process.idle(partitions)
+
+    def resume(self) -> None:
+        """The engine was at work until now. Law: W4."""
+        self.process.resume()
 
     def drain(self) -> None:
         """W becomes END, once; the epoch is published. Law: W6."""
@@ -205,11 +233,13 @@ class Life:
             return
         epoch = self.last + 1
         process.end_epoch()
-        rows, unfit = process.outbox(epoch)
+        rows, unfit, panes = output.outbox(process, epoch)
         results = process.results if process.config.output == COMPLETE else {}
-        opened = {start: dict(groups) for start, groups in process.open.items()}
-        state = State(opened, results, process.window_states())
-        outbox = Outbox(tuple(rows), tuple(process.late), tuple(process.invalid), tuple(unfit))
+        opened = {span: dict(groups) for span, groups in process.open.items()}
+        kept = (opened, results, dict(process.panes), dict(process.seen))
+        state = State(*kept, process.window_states(), process.remembered())
+        lanes = (tuple(process.late), tuple(process.invalid), tuple(unfit), tuple(panes))
+        outbox = Outbox(tuple(rows), *lanes)
         names = tuple(checkpoint.file_name(epoch, k, self.nonce) for k in ("state", "outbox"))
         for name, content, step in zip(
             names, (state, outbox), (STATE_STEP, OUTBOX_STEP), strict=True

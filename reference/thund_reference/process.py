@@ -10,31 +10,33 @@ from dataclasses import replace
 
 from thund_contract.errors import InputError
 from thund_contract.vocabulary import (
-    APPEND,
     BY_EPOCH,
     BY_ROW,
+    DISCARDING,
     END,
     NEVER,
     PARTITION_RULE,
-    UPDATE,
+    SESSION,
     WINDOW_RULE,
     Add,
     Clock,
     Config,
     Drain,
+    Idle,
     InvalidRow,
     Item,
     LateRow,
+    Pane,
     PartitionState,
-    Put,
     Remove,
     Row,
     Rows,
-    Unfit,
+    Seen,
     WindowState,
 )
 from thund_reference import accumulators, credits, source, watermark, windows
-from thund_reference.windows import Group, Key, Partials
+from thund_reference.watermark import ADMITTED, FILTERED, LATE, REPEATED
+from thund_reference.windows import Group, Key, Name, Partials, Span
 
 
 class Process:
@@ -47,25 +49,32 @@ class Process:
         self.sequencers: dict[str, source.Sequencer] = {}
         self.credits: dict[str, credits.Credits] = {}
         self.held: dict[tuple[str, int], Row] = {}
-        self.open: dict[int, dict[Key, Partials]] = {}
+        self.open: dict[Span, dict[Key, Partials]] = {}
         self.results: dict[Group, Partials] = {}
+        self.panes: dict[Name, Pane] = {}
+        self.seen: dict[Key, int] = {}
         self.clock_ms: int | None = None
+        self.quiet: dict[str, int] = {}
+        self.mark = now()
         self.duplicates = 0
         self.drained = False
         self.begin_epoch()
 
     def begin_epoch(self) -> None:
-        """Forget what the last epoch showed. Law: E1, E2."""
+        """Forget what the last epoch showed; every open group was shown. Law: E1, E2."""
         self.items: list[Item] = []
         self.closed: dict[Group, Partials] = {}
         self.touched: set[Group] = set()
+        self.fresh: dict[Group, Partials] = {}
+        self.shown = {(key, span[0]) for span, groups in self.open.items() for key in groups}
+        self.taken: set[Name] = set()
         self.late: list[LateRow] = []
         self.invalid: list[InvalidRow] = []
 
     def record(self, item: Item) -> None:
         """Every item, in processing order; the epoch's first is the clock where it matters. Law: K3."""
         if not self.items and self.config.max_future_ms is not None:
-            self.tick()
+            self.read_clock()
         last = self.items[-1] if self.items else None
         if isinstance(item, Rows) and isinstance(last, Rows) and last.partition == item.partition:
             self.items[-1] = replace(last, last=item.last, rows=last.rows + item.rows)
@@ -78,7 +87,8 @@ class Process:
         """A partition is assigned; one that was here goes on where it was. Law: W5."""
         self.record(Add(partition))
         known = self.partitions.get(partition, watermark.Progress())
-        self.partitions[partition] = replace(known, assigned=True)
+        self.partitions[partition] = replace(known, assigned=True, idle=False)
+        self.quiet[partition] = 0
         self.sequencers.setdefault(partition, source.Sequencer())
         self.credits.setdefault(partition, credits.Credits(self.config.credits))
         self.move_watermark()
@@ -93,9 +103,37 @@ class Process:
         self.move_watermark()
 
     def tick(self) -> None:
-        """Read the clock: an item, for the guard depends on it. Law: A4, K3."""
+        """The engine has waited for rows: the idle clocks run on, and one clock is read. Law: A4, W4, K3."""
+        now, held = self.now(), {partition for partition, _ in self.held}
+        for name in watermark.active(self.partitions):
+            if name not in held:
+                self.quiet[name] += now - self.mark
+        self.mark = now
+        if not self.items:
+            self.read_idle()
+        elif self.config.max_future_ms is not None:
+            self.read_clock()
+
+    def resume(self) -> None:
+        """What passed was the engine's own work: no idle clock ran. Law: W4."""
+        self.mark = self.now()
+
+    def read_clock(self) -> None:
+        """An item, for the guard depends on it. Law: A4, K3."""
         self.clock_ms = self.now()
         self.items.append(Clock(self.clock_ms))
+
+    def read_idle(self) -> None:
+        """Between two epochs: those found idle go idle together, and start an epoch. Law: W4, K3."""
+        found = watermark.quiet_enough(self.partitions, self.quiet, self.config.idle_timeout_ms)
+        if found and not self.drained:
+            self.idle(found)
+
+    def idle(self, found: tuple[str, ...]) -> None:
+        """One reading found these partitions idle: W goes on without them. Law: W3, W4, K3."""
+        self.record(Idle(found))
+        self.partitions |= {name: replace(self.partitions[name], idle=True) for name in found}
+        self.move_watermark()
 
     def deliver(self, row: Row, prev: int) -> list[Row]:
         """Take a row from the link; give those that are now accepted, in order. Law: S2, S3."""
@@ -114,42 +152,100 @@ class Process:
         partition = row.partition
         self.record(Rows(partition, row.offset, row.offset, 1))
         progress = self.partitions[partition]
+        self.quiet[partition] = 0
         reason = watermark.why_invalid(row.event_time, self.clock_ms, self.config.max_future_ms)
         if reason is not None:
             self.invalid.append(InvalidRow(partition, row.offset, reason, self.watermark))
             self.partitions[partition] = watermark.refused(progress)
             return
         assert isinstance(row.event_time, int)
-        late = self.is_late(row.event_time, progress)
-        if late and self.config.late_lane:
+        verdict = self.judge(row, row.event_time)
+        progress = watermark.counted(progress, row.event_time, verdict)
+        if verdict == LATE and self.config.late_lane:
             self.late.append(LateRow(partition, row.offset, row.event_time, self.watermark))
-        if not late:
-            self.admit(row, row.event_time)
-        self.partitions[partition] = watermark.seen(progress, row.event_time, late=late)
+        if verdict == ADMITTED:
+            missed = self.admit(row, row.event_time)
+            progress = replace(progress, late_window_drops=progress.late_window_drops + missed)
+        self.partitions[partition] = progress
         if self.config.watermark_update == BY_ROW:
             self.move_watermark()
 
-    def is_late(self, event_time: int, progress: watermark.Progress) -> bool:
+    def judge(self, row: Row, event_time: int) -> str:
+        """What becomes of a valid row, by what stands before it. Law: A5, A7, A8."""
+        config = self.config
+        if config.filter is not None and row.passes is not True:
+            return FILTERED
+        if self.is_late(row, event_time):
+            return LATE
+        first = self.seen.get(windows.canonical_key(row.id)) if config.deduplicate else None
+        remembered = first is not None and self.watermark <= first + config.remember_ms
+        return REPEATED if remembered else ADMITTED
+
+    def is_late(self, row: Row, event_time: int) -> bool:
         """By the configured rule, and by what stands before the row. Law: A1, A2, A3, T8."""
-        if self.config.late_rule == WINDOW_RULE:
-            return self.is_closed(self.start_of(event_time))
-        behind = self.config.late_rule == PARTITION_RULE and watermark.is_behind(
-            event_time, progress.max_event_time, self.config.delay_ms
+        config = self.config
+        if config.late_rule == WINDOW_RULE and config.window.kind == SESSION:
+            inside = any(start <= event_time < end for start, end in self.sessions(row.key))
+            return not inside and event_time + config.grace_ms < self.watermark
+        if config.late_rule == WINDOW_RULE:
+            return all(map(self.is_closed, windows.spans(config.window, event_time)))
+        behind = config.late_rule == PARTITION_RULE and watermark.is_behind(
+            event_time, self.partitions[row.partition].max_event_time, config.delay_ms
         )
         return behind or watermark.is_late(event_time, self.watermark)
 
-    def admit(self, row: Row, event_time: int) -> None:
-        """The row joins the group of its key and window. Law: G1, G4."""
-        start = self.start_of(event_time)
-        key = windows.canonical_key(row.key)
-        groups = self.open.setdefault(start, {})
-        groups[key] = windows.fold(groups.get(key), self.config.aggregates, row.values)
-        self.touched.add((key, start))
+    def admit(self, row: Row, event_time: int) -> int:
+        """The row joins its key's windows that are open; how many it misses. Law: A2, A7, G1, G2, G3, G5."""
+        config, key = self.config, windows.canonical_key(row.key)
+        if config.deduplicate:
+            self.seen[windows.canonical_key(row.id)] = event_time
+        lifted = windows.lift(config.aggregates, row)
+        spans = windows.spans(config.window, event_time)
+        if config.window.kind == SESSION:
+            self.join(key, *windows.joined(self.sessions(key), spans[0]), lifted)
+            return 0
+        for span in (open_spans := [s for s in spans if not self.is_closed(s)]):
+            self.add_to(key, span, lifted)
+            if config.panes == DISCARDING:
+                before = self.fresh.get((key, span))
+                merged = windows.merge(config.aggregates, before, lifted) if before else lifted
+                self.fresh[key, span] = merged
+        return len(spans) - len(open_spans)
+
+    def add_to(self, key: Key, span: Span, partials: Partials) -> None:
+        """Merge partials into an open group, which may be new. Law: G4."""
+        groups = self.open.setdefault(span, {})
+        before = groups.get(key)
+        if before is not None:
+            partials = windows.merge(self.config.aggregates, before, partials)
+        groups[key] = partials
+        self.touched.add((key, span))
+
+    def join(self, key: Key, span: Span, parts: list[Span], partials: Partials) -> None:
+        """A row makes one session of all that it overlaps; ids that were shown and go are taken back.
+
+        Law: G3, E2, E3.
+        """
+        for part in parts:
+            groups = self.open[part]
+            partials = windows.merge(self.config.aggregates, groups.pop(key), partials)
+            if not groups:
+                del self.open[part]
+            if part[0] != span[0] and (key, part[0]) in self.shown:
+                self.taken.add((key, part[0]))
+        self.add_to(key, span, partials)
+
+    def sessions(self, key: Key) -> list[Span]:
+        """The open sessions of a key, which never overlap. Law: G3."""
+        same = windows.canonical_key(key)
+        return [span for span, groups in self.open.items() if same in groups]
 
     def end_epoch(self) -> None:
         """What follows the last item: W moves now, where rows do not move it. Law: W3, F1."""
         if self.config.watermark_update == BY_EPOCH:
             self.move_watermark()
+        kept = {i: t for i, t in self.seen.items() if t + self.config.remember_ms >= self.watermark}
+        self.seen = kept  # A7: bounded
 
     def drain(self) -> None:
         """The caller says that all is accepted: W becomes END, and every window closes. Law: W6."""
@@ -159,26 +255,20 @@ class Process:
 
     # ---- what follows from an action ---------------------------------------------------------------
 
-    def start_of(self, event_time: int) -> int:
-        """The start of the row's window. Law: G1."""
-        window = self.config.window
-        return windows.window_start(event_time, window.size_ms, window.offset_ms)
-
-    def is_closed(self, start_ms: int) -> bool:
+    def is_closed(self, span: Span) -> bool:
         """The window is no longer open. Law: F1."""
-        config = self.config
-        return windows.is_closed(start_ms, config.window, config.grace_ms, self.watermark)
+        return windows.is_closed(span[1], self.config.grace_ms, self.watermark)
 
     def move_watermark(self) -> None:
-        """W after a row or a change of the partitions; then windows close. Law: W2, W3, F1."""
+        """W after a row, an idle reading or a change of the partitions; then windows close. Law: W2, W3, W4, F1."""
         if not self.drained:
             self.watermark = watermark.moved(self.watermark, self.partitions, self.config.delay_ms)
         self.close()
 
     def close(self) -> None:
         """Windows that W has passed leave the state, each once. Law: F1, F2, F3."""
-        for start in [start for start in self.open if self.is_closed(start)]:
-            groups = {(key, start): partials for key, partials in self.open.pop(start).items()}
+        for span in [span for span in self.open if self.is_closed(span)]:
+            groups = {(key, span): partials for key, partials in self.open.pop(span).items()}
             assert not groups.keys() & self.closed.keys()
             self.closed.update(groups)
 
@@ -193,48 +283,27 @@ class Process:
                 code="drained",
             )
 
-    # ---- what an epoch shows ---------------------------------------------------------------------------
-
-    def emitted(self) -> dict[Group, Partials]:
-        """The groups whose rows this epoch shows, by output mode. Law: E1, E2, E3, E4, F4."""
-        if self.config.output == APPEND:
-            return self.closed
-        if self.config.output == UPDATE:
-            return {
-                g: p for g, p in (self.open_groups() | self.closed).items() if g in self.touched
-            }
-        self.results = {**self.results, **self.closed}
-        return {**self.results, **self.open_groups()}
+    # ---- what an epoch leaves --------------------------------------------------------------------------
 
     def open_groups(self) -> dict[Group, Partials]:
         """The state, one entry per key and window. Law: F3."""
-        return {(k, start): p for start, groups in self.open.items() for k, p in groups.items()}
-
-    def outbox(self, version: int) -> tuple[list[Put], list[Unfit]]:
-        """Rows under their identity and version, and the values that do not fit. Law: E1, E2, E3, E5, G4."""
-        puts, unfit = [], []
-        for group, partials in self.emitted().items():
-            key, start = group
-            identity = windows.identity(self.config, group)
-            values = []
-            for aggregate, partial in zip(self.config.aggregates, partials, strict=True):
-                value, exact = accumulators.shown(aggregate.operation, partial)
-                values.append(value)
-                if exact is not None:
-                    unfit.append(Unfit(identity, aggregate.name, exact))
-            end = start + self.config.window.size_ms
-            puts.append(Put(identity, version, key, start, end, tuple(values)))
-        return sorted(puts, key=lambda put: put.id), sorted(
-            unfit, key=lambda u: (u.id, u.aggregate)
-        )
+        return {(k, span): p for span, groups in self.open.items() for k, p in groups.items()}
 
     def window_states(self) -> tuple[WindowState, ...]:
         """The open groups in normal form. Law: F3."""
         operations = [a.operation for a in self.config.aggregates]
-        return tuple(
-            WindowState(key, start, tuple(map(accumulators.normal, operations, partials)))
-            for (key, start), partials in self.open_groups().items()
-        )
+        session = self.config.window.kind == SESSION
+        states = []
+        for (key, (start, end)), partials in self.open_groups().items():
+            normal = tuple(map(accumulators.normal, operations, partials))
+            pane = self.panes.get((key, start))
+            count, timing = (pane.number + 1, pane.timing) if pane else (0, "")
+            states.append(WindowState(key, start, normal, end if session else None, count, timing))
+        return tuple(states)
+
+    def remembered(self) -> tuple[Seen, ...]:
+        """The ids that may come again. Law: A7."""
+        return tuple(Seen(id_, time) for id_, time in self.seen.items())
 
     def partition_states(self) -> tuple[PartitionState, ...]:
         """What the manifest keeps of each partition, removed ones too. Law: W1, K3."""
@@ -248,6 +317,10 @@ class Process:
                 admitted=p.admitted,
                 late=p.late,
                 invalid=p.invalid,
+                idle=p.idle,
+                filtered=p.filtered,
+                repeated=p.repeated,
+                late_window_drops=p.late_window_drops,
             )
             for name, p in sorted(self.partitions.items())
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from thund_contract.vocabulary import Config, Put, Row
-from thund_reference import source
+from thund_reference import output, source
 from thund_reference.process import Process
 from thund_reference.sink import Sink
 
@@ -47,6 +47,7 @@ def trigger(
     while True:
         read = sink.record
         process = recompute(config, logs(), chunk=chunk, now=now, drain=drain)
-        rows, _ = process.outbox((read.last if read else 0) + 1)
+        shown, *_ = output.outbox(process, (read.last if read else 0) + 1)
+        rows = [row for row in shown if isinstance(row, Put)]  # nothing was shown before
         if sink.replace(config.pipeline, read, rows):
             return tuple(rows)

@@ -19,10 +19,13 @@ from thund_contract.vocabulary import (
     UNDECODABLE_TIME,
 )
 
+FILTERED, LATE, REPEATED, ADMITTED = "filtered", "late", "repeated", "admitted"
+"""What becomes of a valid row, in the order in which it is judged. Law: A5."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One partition: its largest valid event time, its counters, and whether it is assigned."""
+    """One partition: its largest valid event time, its counters, whether assigned, whether idle."""
 
     assigned: bool = True
     max_event_time: int | None = None
@@ -30,13 +33,18 @@ class Progress:
     admitted: int = 0
     late: int = 0
     invalid: int = 0
+    idle: bool = False
+    filtered: int = 0
+    repeated: int = 0
+    late_window_drops: int = 0
 
     def __post_init__(self) -> None:
         """Rows are counted once each. Law: A5."""
-        assert self.accepted == self.admitted + self.late + self.invalid
+        judged = self.admitted + self.late + self.invalid + self.filtered + self.repeated
+        assert self.accepted == judged
 
 
-def candidate(active: Iterable[int | None], delay_ms: int) -> int | None:
+def candidate(largest: Iterable[int | None], delay_ms: int) -> int | None:
     """The least of the active partitions' largest event times, less the delay.
 
     NEVER while one of them has none yet; None with no active partition.
@@ -44,7 +52,7 @@ def candidate(active: Iterable[int | None], delay_ms: int) -> int | None:
     Law: W2.
     """
     assert delay_ms >= 0
-    times = list(active)
+    times = list(largest)
     if not times:
         return None
     known = [time for time in times if time is not None]
@@ -58,9 +66,40 @@ def advance(watermark: int, proposed: int | None) -> int:
 
 
 def moved(watermark: int, partitions: Mapping[str, Progress], delay_ms: int) -> int:
-    """W after a row or a change of the set of partitions. Law: W2, W3, W5."""
-    active = [p.max_event_time for p in partitions.values() if p.assigned]
-    return advance(watermark, candidate(active, delay_ms))
+    """W after a row, an idle reading or a change of the set of partitions. Law: W2, W3, W4, W5."""
+    times = [p.max_event_time for p in active(partitions).values()]
+    return advance(watermark, candidate(times, delay_ms))
+
+
+def active(partitions: Mapping[str, Progress]) -> dict[str, Progress]:
+    """Those that W waits for. Law: W2, W4."""
+    return {name: p for name, p in partitions.items() if p.assigned and not p.idle}
+
+
+def holder(partitions: Mapping[str, Progress]) -> str | None:
+    """The partition that the candidate comes from: the least, none yet before all, then by name.
+
+    Law: W7.
+    """
+    order = sorted(
+        (p.max_event_time is not None, p.max_event_time or 0, name)
+        for name, p in active(partitions).items()
+    )
+    return order[0][2] if order else None
+
+
+def without(watermark: int, partitions: Mapping[str, Progress], delay_ms: int, name: str) -> int:
+    """What W would be if one partition were not there. Law: W7."""
+    return moved(watermark, {n: p for n, p in partitions.items() if n != name}, delay_ms)
+
+
+def quiet_enough(
+    partitions: Mapping[str, Progress], quiet: Mapping[str, int], timeout_ms: int
+) -> tuple[str, ...]:
+    """The partitions that one reading finds idle; 0 turns idleness off. Law: W4."""
+    if timeout_ms == 0:
+        return ()
+    return tuple(sorted(name for name in active(partitions) if quiet[name] >= timeout_ms))
 
 
 def why_invalid(event_time: object, clock_ms: int | None, max_future_ms: int | None) -> str | None:
@@ -90,18 +129,26 @@ def is_behind(event_time: int, largest: int | None, delay_ms: int) -> bool:
     return largest is not None and event_time < largest - delay_ms
 
 
-def seen(progress: Progress, event_time: int, *, late: bool) -> Progress:
-    """A valid row is counted, and a late one, too, can raise the maximum. Law: W1, A5, A6."""
+def counted(progress: Progress, event_time: int, verdict: str) -> Progress:
+    """A valid row is counted under its verdict, wakes its partition, and can raise the maximum.
+
+    Law: W1, W4, A5, A6, A7, A8.
+    """
     largest = progress.max_event_time
     return replace(
         progress,
+        idle=False,
         max_event_time=event_time if largest is None else max(largest, event_time),
         accepted=progress.accepted + 1,
-        admitted=progress.admitted + (not late),
-        late=progress.late + late,
+        admitted=progress.admitted + (verdict == ADMITTED),
+        late=progress.late + (verdict == LATE),
+        filtered=progress.filtered + (verdict == FILTERED),
+        repeated=progress.repeated + (verdict == REPEATED),
     )
 
 
 def refused(progress: Progress) -> Progress:
-    """An invalid row is counted and moves nothing. Law: A4, A5."""
-    return replace(progress, accepted=progress.accepted + 1, invalid=progress.invalid + 1)
+    """An invalid row is counted, wakes its partition and moves nothing. Law: A4, A5, W4."""
+    return replace(
+        progress, idle=False, accepted=progress.accepted + 1, invalid=progress.invalid + 1
+    )

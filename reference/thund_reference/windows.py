@@ -6,15 +6,26 @@ It is handed the watermark; it does not know where it comes from.
 from __future__ import annotations
 
 import hashlib
-import math
 import struct
+from collections.abc import Iterable
 
-from thund_contract.vocabulary import Aggregate, Config, WindowSpec
-from thund_reference import accumulators
+from thund_contract.vocabulary import (
+    CALENDAR,
+    SESSION,
+    TUMBLING,
+    Aggregate,
+    Config,
+    Row,
+    WindowSpec,
+)
+from thund_reference import accumulators, calendar
 
 Key = tuple[object, ...]
-Group = tuple[Key, int]
-"""The key and the start of its window."""
+Span = tuple[int, int]
+"""[start, end) of a window."""
+Group = tuple[Key, Span]
+Name = tuple[Key, int]
+"""What gives a result its identity: the key and the start of its window. Law: E5."""
 Partials = tuple[object, ...]
 
 
@@ -26,34 +37,57 @@ def window_start(event_time: int, size_ms: int, offset_ms: int) -> int:
     return start
 
 
+def spans(window: WindowSpec, event_time: int) -> list[Span]:
+    """The windows that a row is in; of a session, what the row covers. Law: G1, G2, G3, G5."""
+    if window.kind == SESSION:
+        return [(event_time, event_time + window.gap_ms)]
+    if window.kind == CALENDAR:
+        return [calendar.window(window.unit, window.zone, window.offset_ms, event_time)]
+    if window.kind == TUMBLING:
+        start = window_start(event_time, window.size_ms, window.offset_ms)
+        return [(start, start + window.size_ms)]
+    start = window_start(event_time, window.slide_ms, window.offset_ms)
+    starts = range(start, event_time - window.size_ms, -window.slide_ms)
+    return [(start, start + window.size_ms) for start in reversed(starts)]
+
+
+def joined(sessions: Iterable[Span], cover: Span) -> tuple[Span, list[Span]]:
+    """A cover with the sessions of its key that it overlaps, and which these are. Law: G3."""
+    parts = [s for s in sessions if s[0] < cover[1] and cover[0] < s[1]]
+    both = [cover, *parts]
+    return (min(start for start, _ in both), max(end for _, end in both)), parts
+
+
 def canonical_key(key: Key) -> Key:
     """NaN equals NaN, and -0.0 is 0.0. Law: G4, E5."""
+    return tuple(map(accumulators.same, key))
+
+
+def lift(aggregates: tuple[Aggregate, ...], row: Row) -> Partials:
+    """One admitted row as partials. Law: G4."""
+    assert isinstance(row.event_time, int)
+    place = (row.event_time, row.partition, row.offset)
+    pairs = zip(aggregates, row.values, strict=True)
+    return tuple(accumulators.lift(a, value, place) for a, value in pairs)
+
+
+def merge(aggregates: tuple[Aggregate, ...], left: Partials, right: Partials) -> Partials:
+    """Two partials of one group. Law: G4."""
     return tuple(
-        (accumulators.NAN if math.isnan(v) else v + 0.0) if isinstance(v, float) else v for v in key
+        accumulators.merge(a.operation, x, y)
+        for a, x, y in zip(aggregates, left, right, strict=True)
     )
 
 
-def fold(
-    partials: Partials | None, aggregates: tuple[Aggregate, ...], values: Partials
-) -> Partials:
-    """Add one admitted row to the partials of its group. Law: G4."""
-    before = partials or tuple(accumulators.empty(a.operation) for a in aggregates)
-    return tuple(
-        accumulators.merge(a.operation, old, accumulators.lift(a.operation, a.column, value))
-        for a, old, value in zip(aggregates, before, values, strict=True)
-    )
-
-
-def is_closed(start_ms: int, window: WindowSpec, grace_ms: int, watermark: int) -> bool:
+def is_closed(end_ms: int, grace_ms: int, watermark: int) -> bool:
     """W has passed the end and the grace: no longer open, and for good. Law: F1, F2, F3, F4, A2."""
-    assert window.size_ms > 0
     assert grace_ms >= 0
-    return start_ms + window.size_ms + grace_ms <= watermark
+    return end_ms + grace_ms <= watermark
 
 
-def identity(config: Config, group: Group) -> str:
+def identity(config: Config, name: Name) -> str:
     """`_gar_id`: 128 bits over an unambiguous encoding, as 32 hex digits. Law: E5."""
-    key, start_ms = group
+    key, start_ms = name
     encoded = b"".join(
         [
             encode_text(config.pipeline),
@@ -81,9 +115,7 @@ def encode_value(value: object) -> bytes:
         case int():
             return b"\x02" + value.to_bytes(16, "little", signed=True)
         case float():
-            return b"\x03" + struct.pack(
-                "<d", accumulators.NAN if math.isnan(value) else value + 0.0
-            )
+            return b"\x03" + struct.pack("<d", accumulators.same(value))
         case str():
             return b"\x04" + encode_text(value)
         case bytes():

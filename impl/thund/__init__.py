@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from thund.connectors.stream import with_stream_input
     from thund.definition import Pipeline
-    from thund.launch import run
+    from thund.launch import run, status
+    from thund.monoids import Monoid, register_monoid
 
-__all__ = ["Pipeline", "run", "with_stream_input"]
+__all__ = ["Monoid", "Pipeline", "register_monoid", "run", "status", "with_stream_input"]
 
 _HOMES = {
+    "Monoid": "thund.monoids",
     "Pipeline": "thund.definition",
+    "register_monoid": "thund.monoids",
     "run": "thund.launch",
+    "status": "thund.launch",
     "with_stream_input": "thund.connectors.stream",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thund import sums
-from thund.columns import address, build, narrow, plain, plain_type, raw
+from thund.columns import address, build, narrow, plain, plain_type, raw, unviewed
+from thund.extra_kinds import extra_kind
+from thund.extras import ExtraKind
 from thund.kernel import MAX, MIN, NULLS, ORDER, SUM_FLOAT, SUM_INTEGER
 from thund.kernel_sum import WIDE_WORDS
 from thund.sums import Column
@@ -22,7 +25,7 @@ from thund_contract.errors import CallerError
 
 _TOP_BIT = np.int64(-(1 << 63))
 _POSITIVE = np.int64((1 << 63) - 1)
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
 _PRECISION = 38
 
 
@@ -37,13 +40,17 @@ class UnfitValues:
 
 @dataclass(slots=True)
 class ColumnWords:
-    """Value columns of one batch: addresses of words, and of validity bits with their offsets."""
+    """Value columns of one batch: addresses of words, and of validity bits with their offsets.
+
+    extra: for each of Accumulators.kinds the columns it reads.
+    """
 
     data: NDArray[np.uint64]
     bitmap: NDArray[np.uint64]
     offset: NDArray[np.uint64]
     nulls: bool
     keep: list[Any]
+    extra: list[tuple[Any, ...]]
 
 
 class Accumulators:
@@ -56,22 +63,33 @@ class Accumulators:
     def __init__(self, aggregates: Sequence[v.Aggregate], schema: Any) -> None:
         self.aggregates = tuple(aggregates)
         wanted: dict[str, set[str]] = {}
+        extras: dict[str, tuple[ExtraKind, tuple[str, ...]]] = {}
+        self._extra_of: dict[v.Aggregate, ExtraKind] = {}
         for aggregate in self.aggregates:
-            _check(aggregate, schema)
-            if aggregate.column is not None:
+            kind = _check(aggregate, schema)
+            if aggregate.column is None:
+                continue
+            if kind is None:
                 wanted.setdefault(aggregate.column, set()).add(aggregate.operation)
+                continue
+            columns = (aggregate.column, *aggregate.others)
+            self._extra_of[aggregate], _ = extras.setdefault(kind.label, (kind, columns))
+        self.kinds = tuple(kind for kind, _ in extras.values())
+        self._extra_columns = tuple(columns for _, columns in extras.values())
         self.columns = tuple(
             Column(
                 name,
                 plain_type(schema.field(name).type),
                 _kind(plain_type(schema.field(name).type)),
                 bool(operations & {v.SUM, v.MEAN}),
-                v.MIN in operations,
-                v.MAX in operations,
+                bool(operations & {v.MIN, v.ALL}),
+                bool(operations & {v.MAX, v.ANY}),
             )
             for name, operations in wanted.items()
         )
         self._by_name = {column.name: column for column in self.columns}
+        self.names = tuple(dict.fromkeys([*wanted, *chain.from_iterable(self._extra_columns)]))
+        """The columns that are read."""
 
     def states(self, *, nulls: bool) -> list[State]:
         """The program for these aggregates; without nulls no column has had one yet."""
@@ -88,9 +106,9 @@ class Accumulators:
             if column.kind == "float" and (column.least or column.most):
                 out.append(State(ORDER, c))
             if column.least:
-                out.append(State(MIN, c, (f"min:{name}",), (_MOST,)))
+                out.append(State(MIN, c, (f"min:{name}",), (MOST,)))
             if column.most:
-                out.append(State(MAX, c, (f"max:{name}",), (_LEAST,)))
+                out.append(State(MAX, c, (f"max:{name}",), (LEAST,)))
         return out
 
     def encode(self, batch: Any) -> ColumnWords:
@@ -110,7 +128,10 @@ class Accumulators:
                 valid = source.is_valid()
                 bitmap[c], offset[c] = valid.buffers()[1].address, valid.offset
                 keep.append(valid)
-        return ColumnWords(data, bitmap, offset, bool(bitmap.any()), keep)
+        extra = [
+            tuple(_taken(batch.column(name)) for name in names) for names in self._extra_columns
+        ]
+        return ColumnWords(data, bitmap, offset, bool(bitmap.any()), keep, extra)
 
     def show(self, block: Block) -> tuple[list[Any], list[UnfitValues]]:
         """One output column per aggregate, and the values that do not fit theirs.
@@ -124,7 +145,12 @@ class Accumulators:
             if aggregate.column is None:
                 out.append(build(pa.int64(), block.word("rows")))
                 continue
-            shown, lost = self._show(block, aggregate.operation, self._by_name[aggregate.column])
+            if aggregate in self._extra_of:
+                kind = self._extra_of[aggregate]
+                shown, lost = kind.show(block.extras[kind.label], aggregate.operation)
+            else:
+                column = self._by_name[aggregate.column]
+                shown, lost = self._show(block, aggregate.operation, column)
             out.append(shown)
             if lost:
                 values = list(lost.values())
@@ -135,8 +161,8 @@ class Accumulators:
         count = sums.counts(block, column)
         if operation == v.COUNT:
             return build(pa.int64(), count), {}
-        if operation in (v.MIN, v.MAX):
-            return _extreme(block, operation, column, count), {}
+        if operation in (v.MIN, v.MAX, v.ANY, v.ALL):
+            return _extreme(block, column, dict(column.extremes)[operation], count), {}
         values: Array
         if column.kind == "float":
             values, lost = sums.show_float_quotients(block, column, count, mean=operation == v.MEAN)
@@ -159,9 +185,9 @@ class Accumulators:
             elif column.sums:
                 words = np.stack(sums.integer_sums(block, column), axis=1)
                 out[f"sum({name})"] = build(pa.decimal128(_PRECISION, 0), words)
-            for operation, wanted in ((v.MIN, column.least), (v.MAX, column.most)):
-                if wanted:
-                    out[f"{operation}({name})"] = _extreme(block, operation, column, count)
+            for operation, label in column.extremes:
+                out[f"{operation}({name})"] = _extreme(block, column, label, count)
+        out.update((kind.label, block.extras[kind.label]) for kind in self.kinds)
         return out
 
     def restore(self, table: Any, words: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -181,27 +207,41 @@ class Accumulators:
                 if column.kind == "unsigned":
                     low, high = sums.shifted(low, high, -count)
                 words[f"sum0:{name}"], words[f"sum1:{name}"] = low.view(np.int64), high
-            for operation, wanted, none in (
-                (v.MIN, column.least, _MOST),
-                (v.MAX, column.most, _LEAST),
-            ):
-                if wanted:
-                    values = _encode_values(table.column(f"{operation}({name})"), column.kind)
-                    ordered = _order(values) if column.kind == "float" else values
-                    words[f"{operation}:{name}"] = np.where(count > 0, ordered, np.int64(none))
+            for operation, label in column.extremes:
+                values = _encode_values(table.column(f"{operation}({name})"), column.kind)
+                ordered = _order(values) if column.kind == "float" else values
+                none = MOST if label.startswith("min:") else LEAST
+                words[label] = np.where(count > 0, ordered, np.int64(none))
         flat = np.frombuffer(b"".join(wide), np.int64)
         return flat.reshape(len(wide), WIDE_WORDS)
 
 
-def _check(aggregate: v.Aggregate, schema: Any) -> None:
+_NUMBERS, _ORDERED, _BOOLEAN = {"integer", "unsigned", "float"}, {"time"}, {"boolean"}
+_USABLE = {
+    v.COUNT: _NUMBERS | _ORDERED | _BOOLEAN | {"any"},
+    v.SUM: _NUMBERS,
+    v.MEAN: _NUMBERS,
+    v.MIN: _NUMBERS | _ORDERED,
+    v.MAX: _NUMBERS | _ORDERED,
+    v.ANY: _BOOLEAN,
+    v.ALL: _BOOLEAN,
+}
+"""Kinds of columns for which words hold an operation."""
+
+_TOTALS = "integers, floats and decimals"
+_ALLOWED = {
+    v.SUM: _TOTALS,
+    v.MEAN: _TOTALS,
+    v.MIN: f"{_TOTALS}, texts, bytes, dates, times, timestamps and durations",
+    v.MAX: f"{_TOTALS}, texts, bytes, dates, times, timestamps and durations",
+    v.ANY: "booleans",
+    v.ALL: "booleans",
+}
+
+
+def _check(aggregate: v.Aggregate, schema: Any) -> ExtraKind | None:
+    """How the aggregate keeps its partials, where words do not."""
     where = f"aggregate {aggregate.name!r}"
-    if aggregate.operation not in v.OPERATIONS:
-        raise CallerError(
-            f"operation {aggregate.operation!r}",
-            allowed=", ".join(v.OPERATIONS),
-            where=where,
-            action="choose one of these",
-        )
     if aggregate.column is None:
         if aggregate.operation != v.COUNT:
             raise CallerError(
@@ -210,25 +250,20 @@ def _check(aggregate: v.Aggregate, schema: Any) -> None:
                 where=where,
                 action="name the column",
             )
-        return
-    kind = _kind(plain_type(column_type(schema, aggregate.column, where)))
-    usable = {
-        v.COUNT: kind,
-        v.SUM: kind if kind not in ("time", "any") else None,
-        v.MEAN: kind if kind not in ("time", "any") else None,
-        v.MIN: kind if kind != "any" else None,
-        v.MAX: kind if kind != "any" else None,
-    }
-    if usable[aggregate.operation] is None:
-        numbers = "integers and floats"
-        sums = aggregate.operation in (v.SUM, v.MEAN)
+        return None
+    for name in (aggregate.column, *aggregate.others):
+        column_type(schema, name, where)
+    kind = extra_kind(aggregate, schema)
+    own = _kind(plain_type(schema.field(aggregate.column).type))
+    if kind is None and own not in _USABLE[aggregate.operation]:
         raise CallerError(
             f"{aggregate.operation} of column {aggregate.column!r} of type "
             f"{schema.field(aggregate.column).type}",
-            allowed=numbers if sums else f"{numbers}, dates, times, timestamps and durations",
+            allowed=_ALLOWED[aggregate.operation],
             where=where,
             action="cast the column or choose another operation",
         )
+    return kind
 
 
 def column_type(schema: Any, name: str, where: str) -> Any:
@@ -253,8 +288,15 @@ def _kind(kind: Any) -> str:
         return "integer"
     if pa.types.is_floating(kind):
         return "float"
+    if pa.types.is_boolean(kind):
+        return "boolean"
     temporal = pa.types.is_temporal(kind) and not pa.types.is_interval(kind)
     return "time" if temporal else "any"
+
+
+def _taken(column: Any) -> Any:
+    column = plain(column)
+    return column.cast(unviewed(column.type))
 
 
 def _encode_values(column: Any, kind: str) -> NDArray[np.int64]:
@@ -272,8 +314,8 @@ def _order(bits: NDArray[np.int64]) -> NDArray[np.int64]:
     return ordered
 
 
-def _extreme(block: Block, operation: str, column: Column, count: NDArray[np.int64]) -> Any:
-    words = block.word(f"{operation}:{column.name}")
+def _extreme(block: Block, column: Column, label: str, count: NDArray[np.int64]) -> Any:
+    words = block.word(label)
     if column.kind == "float":
         words = _order(words)
     elif column.kind == "unsigned":

@@ -28,55 +28,80 @@ from thund.definition import (
     DuckDbSpec,
     FilesSpec,
     MemorySpec,
+    ParquetSpec,
     Pipeline,
     StreamSpec,
 )
+from thund.operations import (
+    Call,
+    all_,
+    any_,
+    count,
+    count_distinct,
+    first,
+    g_counter,
+    last,
+    lww,
+    max_,
+    mean,
+    min_,
+    monoid,
+    or_set,
+    pn_counter,
+    stddev_pop,
+    stddev_samp,
+    sum_,
+    var_pop,
+    var_samp,
+)
 from thund_contract.errors import CallerError
-from thund_contract.vocabulary import COUNT, MAX, MEAN, MIN, SUM
+
+__all__ = [
+    "Builder",
+    "Call",
+    "all_",
+    "any_",
+    "count",
+    "count_distinct",
+    "duckdb",
+    "files",
+    "first",
+    "g_counter",
+    "last",
+    "lww",
+    "max_",
+    "mean",
+    "memory",
+    "min_",
+    "monoid",
+    "or_set",
+    "parquet",
+    "pipeline",
+    "pn_counter",
+    "stddev_pop",
+    "stddev_samp",
+    "stream",
+    "sum_",
+    "var_pop",
+    "var_samp",
+]
 
 Duration = str | int
 Text = str | os.PathLike[str]
 
-STEPS = ("source", "watermark", "key", "window", "aggregates", "sink")
-"""The parts of every pipeline, in the order in which rows meet them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """An operation over a column, not yet named."""
-
-    operation: str
-    column: str | None = None
-
-    @property
-    def text(self) -> str:
-        """As TOML writes it."""
-        return self.operation if self.column is None else f"{self.operation}({self.column})"
-
-
-def count(column: str | None = None) -> Call:
-    """Rows, or the values of a column that are not null. Law: G4."""
-    return Call(COUNT, column)
-
-
-def sum_(column: str) -> Call:
-    """The exact sum: checked int64 of integers, rounded once to float64 of floats. Law: G4."""
-    return Call(SUM, column)
-
-
-def min_(column: str) -> Call:
-    """The least value. Law: G4."""
-    return Call(MIN, column)
-
-
-def max_(column: str) -> Call:
-    """The greatest value. Law: G4."""
-    return Call(MAX, column)
-
-
-def mean(column: str) -> Call:
-    """The exact quotient of sum and count, rounded once. Law: G4."""
-    return Call(MEAN, column)
+STEPS = (
+    "source",
+    "rename",
+    "derive",
+    "filter",
+    "watermark",
+    "deduplicate",
+    "key",
+    "window",
+    "aggregates",
+    "sink",
+)
+"""The parts of a pipeline, in the order in which rows meet them."""
 
 
 def files(
@@ -113,6 +138,11 @@ def duckdb(path: Text, *, table: str) -> DuckDbSpec:
     return DuckDbSpec(path=os.fspath(path), table=table)
 
 
+def parquet(path: Text) -> ParquetSpec:
+    """A folder with one file per epoch. Law: E6, M3."""
+    return ParquetSpec(path=os.fspath(path))
+
+
 def memory() -> MemorySpec:
     """A table in this process. Law: K5, M1."""
     return MemorySpec()
@@ -127,8 +157,8 @@ def pipeline(name: str) -> Builder:
 class Builder:
     """A pipeline being written: each step gives a new value, `build` checks the whole.
 
-    Parts come in the order source, watermark, key, window, aggregates, sink; modes and triggers
-    stand anywhere.
+    Parts come in the order source, rename, derive, filter, watermark, deduplicate, key, window,
+    aggregates, sink; modes and triggers stand anywhere.
     """
 
     raw: Mapping[str, Any]
@@ -138,6 +168,18 @@ class Builder:
         """Where rows come from: `files(...)` or `stream(...)`."""
         return self._step("source", toml.section(spec))
 
+    def rename(self, columns: Mapping[str, str] | None = None, /, **more: str) -> Builder:
+        """Columns by a new name: `rename(delay="dep_delay")`."""
+        return self._step("rename", {**(columns or {}), **more})
+
+    def derive(self, columns: Mapping[str, str] | None = None, /, **more: str) -> Builder:
+        """New columns by expressions, each over those before it: `derive(late="delay > 15")`."""
+        return self._step("derive", {**(columns or {}), **more})
+
+    def filter(self, expression: str) -> Builder:
+        """Keep the rows of which the expression is true. Law: A8."""
+        return self._step("filter", expression)
+
     def watermark(
         self,
         column: str,
@@ -146,21 +188,27 @@ class Builder:
         delay: Duration | None = None,
         grace: Duration | None = None,
         max_future: Duration | None = None,
+        idle_timeout: Duration | None = None,
         late_rule: Literal["row", "window", "partition"] | None = None,
         watermark_update: Literal["row", "epoch"] | None = None,
         late_lane: bool | None = None,
     ) -> Builder:
-        """The event-time column, and how late a row may be. Law: A1, A4, A6, W2."""
+        """The event-time column, and how late a row may be. Law: A1, A4, A6, W2, W4."""
         options = {
             "allowed_lateness": allowed_lateness,
             "delay": delay,
             "grace": grace,
             "max_future": max_future,
+            "idle_timeout": idle_timeout,
             "late_rule": late_rule,
             "watermark_update": watermark_update,
             "late_lane": late_lane,
         }
         return self._step("watermark", {"column": column} | _given(options))
+
+    def deduplicate(self, *columns: str, remember: Duration = 0) -> Builder:
+        """Leave out rows whose id came before; the columns are the id. Law: A7."""
+        return self._step("deduplicate", {"by": list(columns), "remember": remember})
 
     def key(self, *columns: str) -> Builder:
         """The columns to group by; none for one group. Law: G4."""
@@ -170,12 +218,32 @@ class Builder:
         """Windows of one size, side by side. Law: G1."""
         return self._step("window", {"kind": "tumbling", "size": size, "offset": offset})
 
+    def hopping(self, size: Duration, *, slide: Duration, offset: Duration = 0) -> Builder:
+        """Windows of one size, one at each slide. Law: G2."""
+        spec = {"kind": "hopping", "size": size, "slide": slide, "offset": offset}
+        return self._step("window", spec)
+
+    def session(self, gap: Duration) -> Builder:
+        """Rows of one key, each less than the gap after the one before. Law: G3."""
+        return self._step("window", {"kind": "session", "gap": gap})
+
+    def calendar(
+        self,
+        unit: Literal["hour", "day", "week", "month"],
+        *,
+        zone: str,
+        offset: Duration = 0,
+    ) -> Builder:
+        """Hours, days, weeks or months of a zone's local time. Law: G5."""
+        spec = {"kind": "calendar", "unit": unit, "zone": zone, "offset": offset}
+        return self._step("window", spec)
+
     def aggregate(self, **calls: Call) -> Builder:
         """Output columns by name: `total=sum_("delay")`. Law: G4."""
         return self._step("aggregates", {name: call.text for name, call in calls.items()})
 
-    def sink(self, spec: DuckDbSpec | MemorySpec) -> Builder:
-        """Where the result goes: `duckdb(...)` or `memory()`. Law: K5."""
+    def sink(self, spec: DuckDbSpec | ParquetSpec | MemorySpec) -> Builder:
+        """Where the result goes: `duckdb(...)`, `parquet(...)` or `memory()`. Law: K5."""
         return self._step("sink", toml.section(spec))
 
     def incremental(self, state_root: Text | None = None) -> Builder:
@@ -190,6 +258,10 @@ class Builder:
     def output(self, output: Literal["append", "update", "complete"]) -> Builder:
         """What an epoch shows. Law: E1, E2, E3."""
         return self._option(output=output)
+
+    def panes(self, panes: Literal["accumulating", "discarding", "retracting"]) -> Builder:
+        """Show an append-only sink each change of a result as a pane. Law: E6."""
+        return self._option(panes=panes)
 
     def trigger(
         self,

@@ -316,6 +316,7 @@ class Checkpoints(History):
 
 
 def _outbox_tables(outbox: Outbox) -> dict[str, pa.Table]:
-    """The tables of an outbox that get a file: rows always, a lane where it has rows."""
+    """The tables of an outbox that get a file: rows and panes always, a lane where it has rows."""
     full = {f"outbox-{name}": lane for name, lane in outbox.lanes().items() if lane.num_rows}
-    return {"outbox-rows": outbox.rows, **full}
+    panes = {} if outbox.panes is None else {"outbox-panes": outbox.panes}
+    return {"outbox-rows": outbox.rows, **panes, **full}

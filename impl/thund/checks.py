@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import NoReturn
 
-from thund.definition import FilesSpec, Pipeline, TriggerSpec
-from thund.durations import format_duration
-from thund_contract.errors import CallerError
-from thund_contract.vocabulary import COUNT, MAX_EVENT_TIME, OPERATIONS
+from thund import calls, expressions
+from thund.check_times import check_times
+from thund.definition import (
+    RECOMPUTE,
+    FilesSpec,
+    ParquetSpec,
+    Pipeline,
+    SessionSpec,
+    TriggerSpec,
+)
+from thund.refusal import fail, nearest
+from thund_contract.vocabulary import APPEND, COUNT, DISCARDING, OPERATIONS, UPDATE, Aggregate
 
 RESERVED = ("window_start", "window_end", "_deleted")
 RESERVED_PREFIXES = ("_gar_", "_epoch")
@@ -26,17 +33,6 @@ ARROW_TYPES = (
 LARGEST_INT64 = 2**63 - 1
 
 
-def fail(
-    key: str, value: object, problem: str, *, allowed: str, action: str, where: str
-) -> NoReturn:
-    """Raise the one kind of error a definition has.
-
-    Raises: CallerError, always.
-    """
-    shown = json.dumps(value, ensure_ascii=False, default=str)
-    raise CallerError(f"{key}: {shown} {problem}", allowed=allowed, where=where, action=action)
-
-
 def check(pipeline: Pipeline) -> None:
     """See that a pipeline can mean something.
 
@@ -44,8 +40,11 @@ def check(pipeline: Pipeline) -> None:
     """
     where = f"pipeline {pipeline.name!r}"
     _check_texts(pipeline, where)
-    _check_times(pipeline, where)
+    check_times(pipeline, where)
+    _check_made(pipeline, where)
     _check_columns(pipeline, where)
+    _check_panes(pipeline, where)
+    _check_log(pipeline, where)
     _check_aggregates(pipeline, where)
     if isinstance(pipeline.source, FilesSpec):
         _check_files(pipeline.source, where)
@@ -74,6 +73,14 @@ def _check_texts(pipeline: Pipeline, where: str) -> None:
         "sink.table": getattr(pipeline.sink, "table", None),
     }
     texts |= {f"key[{place}]": name for place, name in enumerate(pipeline.key)}
+    texts |= {f"rename.{new}": old for new, old in pipeline.rename}
+    texts |= {f"rename[{place}]": new for place, (new, _) in enumerate(pipeline.rename)}
+    texts |= {f"derive[{place}]": name for place, (name, _) in enumerate(pipeline.derive)}
+    by = pipeline.deduplicate.by if pipeline.deduplicate else ()
+    texts |= {f"deduplicate.by[{place}]": name for place, name in enumerate(by)}
+    for each in pipeline.aggregates:
+        columns = enumerate(calls.columns_of(each))
+        texts |= {f"aggregates.{each.name}[{place}]": name for place, name in columns}
     for key, text in texts.items():
         if text is not None and (not text.strip() or "\0" in text or not _encodes(text)):
             fail(
@@ -90,46 +97,110 @@ def _encodes(text: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _check_times(pipeline: Pipeline, where: str) -> None:
-    window, watermark = pipeline.window, pipeline.watermark
-    if window.size_ms <= 0:
+def _check_made(pipeline: Pipeline, where: str) -> None:
+    """Columns that the pipeline makes, and the texts that say how. Law: A8."""
+    made = {"rename": pipeline.rename, "derive": pipeline.derive}
+    for key, pairs in made.items():
+        names = [name for name, _ in pairs]
+        for name in names:
+            _check_output_name(f"{key}.{name}", name, where, action="choose another name")
+        _check_once(key, names, where)
+    _check_once("rename", [old for _, old in pipeline.rename], where)
+    _check_exact("rename", [new for new, _ in pipeline.rename], where)
+    for name, text in pipeline.derive:
+        expressions.parse(text, where=f"derive.{name}")
+    if pipeline.filter is not None:
+        expressions.parse(pipeline.filter, where="filter")
+
+
+def _check_once(key: str, names: list[str], where: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
         fail(
-            "window.size",
-            format_duration(window.size_ms),
-            "is no window size",
-            allowed='a duration above zero, such as "1h"',
-            action="give the length of a window",
-            where=where,
-        )
-    lengths = {"watermark.delay": watermark.delay_ms, "watermark.grace": watermark.grace_ms}
-    if watermark.max_future_ms is not None:
-        lengths["watermark.max_future"] = watermark.max_future_ms
-    for key, value in lengths.items():
-        if not 0 <= value <= MAX_EVENT_TIME:
-            fail(
-                key,
-                format_duration(value),
-                "is out of range",
-                allowed=f"0 to {MAX_EVENT_TIME} ms (2^52)",
-                action="give a duration that is not negative",
-                where=where,
-            )
-    total = window.size_ms + abs(window.offset_ms) + watermark.delay_ms + watermark.grace_ms
-    if total > MAX_EVENT_TIME:
-        fail(
-            "window.size + |window.offset| + watermark.delay + watermark.grace",
-            format_duration(total),
-            "is out of range",
-            allowed=f"at most {MAX_EVENT_TIME} ms (2^52) together, so that no window bound overflows",
-            action="give smaller durations",
+            key,
+            twice,
+            "stands there twice",
+            allowed="each column once",
+            action="remove one of them",
             where=where,
         )
 
 
 def _check_columns(pipeline: Pipeline, where: str) -> None:
     for place, name in enumerate(pipeline.key):
-        _check_output_name(f"key[{place}]", name, where, action="rename the column in the source")
+        _check_output_name(f"key[{place}]", name, where, action="rename the column: see [rename]")
     _check_different("key", pipeline.key, where)
+    if pipeline.deduplicate is None:
+        return
+    if not pipeline.deduplicate.by:
+        fail(
+            "deduplicate.by",
+            [],
+            "names no column",
+            allowed='the columns of a row\'s id, such as by = ["event_id"]',
+            action="name them, or remove [deduplicate]",
+            where=where,
+        )
+    _check_once("deduplicate.by", list(pipeline.deduplicate.by), where)
+
+
+def _check_panes(pipeline: Pipeline, where: str) -> None:
+    """Panes are a second form of what update mode shows. Law: E6."""
+    if pipeline.panes is not None and pipeline.output != UPDATE:
+        fail(
+            "panes",
+            pipeline.panes,
+            f'does not go with output = "{pipeline.output}"',
+            allowed='panes with output = "update": a pane shows what an epoch changed',
+            action='add output = "update", or remove panes',
+            where=where,
+        )
+    own = ("_pane", "_timing", "_retraction")
+    names = [*pipeline.key, *(each.name for each in pipeline.aggregates)]
+    taken = next((name for name in names if name.casefold() in own), None)
+    if pipeline.panes is not None and taken is not None:
+        fail(
+            "panes",
+            taken,
+            "is a name that the lane of panes keeps for itself",
+            allowed=f"keys and aggregates of any name but {', '.join(own)}",
+            action="rename the column or the aggregate",
+            where=where,
+        )
+    if pipeline.panes == DISCARDING and isinstance(pipeline.window, SessionSpec):
+        fail(
+            "panes",
+            pipeline.panes,
+            "does not go with sessions",
+            allowed="accumulating, retracting: sessions merge, so their parts have no id to keep",
+            action="use one of these",
+            where=where,
+        )
+
+
+def _check_log(pipeline: Pipeline, where: str) -> None:
+    """What a log of files cannot keep: a table that is replaced, a row that is taken away. Law: M1."""
+    if not isinstance(pipeline.sink, ParquetSpec):
+        return
+    if pipeline.runs_as()[0] == RECOMPUTE:
+        fail(
+            "sink.kind",
+            "parquet",
+            "does not go with recompute, which replaces the whole table",
+            allowed='a log of files with mode = "incremental" and a state_root',
+            action="add both, or use a table in a database",
+            where=where,
+        )
+    takes_away = isinstance(pipeline.window, SessionSpec) and pipeline.output != APPEND
+    if takes_away and pipeline.panes is None:
+        fail(
+            "sink.kind",
+            "parquet",
+            "cannot take away a session that was merged into another",
+            allowed='sessions with output = "append", or with panes, or in a database',
+            action='add panes = "retracting", or use output = "append"',
+            where=where,
+        )
 
 
 def _check_output_name(key: str, name: str, where: str, *, action: str) -> None:
@@ -184,26 +255,47 @@ def _check_aggregates(pipeline: Pipeline, where: str) -> None:
                 where=where,
             )
         _check_output_name(key, each.name, where, action="name the aggregate otherwise")
-        if each.operation not in OPERATIONS:
-            fail(
-                key,
-                each.operation,
-                "is no operation",
-                allowed=", ".join(OPERATIONS),
-                action="use one of these",
-                where=where,
-            )
-        if each.column is None and each.operation != COUNT:
-            fail(
-                key,
-                each.operation,
-                "needs a column",
-                allowed='count alone goes without one; the others are written as "sum(delay)"',
-                action=f'write "{each.operation}(COLUMN)"',
-                where=where,
-            )
+        _check_call(key, each, where)
     names = [each.name for each in pipeline.aggregates]
     _check_different("aggregates", (*pipeline.key, *names), where)
+
+
+def _check_call(key: str, each: Aggregate, where: str) -> None:
+    """An operation that there is, with as many columns as it reads. Law: G4."""
+    text, columns = calls.text_of(each), calls.columns_of(each)
+    if each.operation in OPERATIONS:
+        arity, form = len(calls.arguments(each.operation)), calls.form(each.operation)
+    else:
+        arity = _arity_of_monoid(key, each, where)
+        form = calls.write(each.operation, ["COLUMN"] * arity)
+    if len(columns) == arity or (each.operation == COUNT and not columns):
+        return
+    fail(
+        key,
+        text,
+        f"names {len(columns)} columns" if columns else "needs a column",
+        allowed=f"{form}; a column whose name has a comma is written in quotes",
+        action=f'write "{form}"',
+        where=where,
+    )
+
+
+def _arity_of_monoid(key: str, each: Aggregate, where: str) -> int:
+    """How many columns a monoid reads that was registered before the definition is read."""
+    from thund import monoids
+
+    monoid = monoids.registered().get(each.operation)
+    if monoid is not None:
+        return monoid.arity
+    guess = nearest(each.operation.lower(), OPERATIONS)
+    return fail(
+        key,
+        calls.text_of(each),
+        "is no operation",
+        allowed=f"{', '.join(OPERATIONS)}; or a registered monoid, such as peak@1",
+        action=f'did you mean "{guess}"?' if guess else "use one of these",
+        where=where,
+    )
 
 
 def _check_files(source: FilesSpec, where: str) -> None:

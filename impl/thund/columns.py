@@ -38,6 +38,20 @@ def plain(column: Any) -> Any:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
+def unviewed(kind: Any) -> Any:
+    """A type of the same values whose rows Arrow can take: it cannot take those of a view."""
+    if pa.types.is_string_view(kind):
+        return pa.large_utf8()
+    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
+
+
+def picked(column: Any, rows: Any) -> Any:
+    """Some rows of a column: a slice, or their indices."""
+    if isinstance(rows, slice):
+        return column.slice(rows.start, rows.stop - rows.start)
+    return column.take(pa.array(rows))
+
+
 @lru_cache(_TYPES_KEPT)
 def is_text(kind: Any) -> bool:
     """Texts of any Arrow layout."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from thund_contract.errors import CallerError
 from thund_contract.vocabulary import END, NEVER
 
 if TYPE_CHECKING:
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from thund.manifest import Manifest
     from thund.runners.local import Progress
+    from thund.standing import PartitionStanding, Standing
 
 FAILPOINT = "THUND_FAILPOINT"
 """Environment: "step:epoch", such as "outbox:12". The process says "paused" after that durable step
@@ -123,9 +122,11 @@ class _Show:
             return
         if note:
             click.secho(note, fg="yellow", err=True)
+        rarer = ("filtered", "repeated", "late_window_drops")
+        more = "".join(f"{name}={n} " for name in rarer if (n := getattr(last, name)))
         click.echo(
             f"run: rows={last.accepted} admitted={last.admitted} late={last.late} "
-            f"invalid={last.invalid} duplicates={last.duplicates} epochs={last.epoch} "
+            f"invalid={last.invalid} {more}duplicates={last.duplicates} epochs={last.epoch} "
             f"watermark={show_time(last.watermark)} drained={'yes' if last.drained else 'no'} "
             f"mode={mode}"
         )
@@ -138,36 +139,18 @@ class _Show:
 @click.argument("place")
 @click.option("--json", "as_json", is_flag=True, help="The same as one JSON document.")
 def status(place: str, *, as_json: bool) -> None:
-    """What the pipeline in PLACE, a TOML file or a state folder, has committed."""
-    from thund.definition import Pipeline
-    from thund.history import History
-    from thund.stores import open_store
+    """Where the pipeline in PLACE, a TOML file or a state folder, stands; what holds its watermark."""
+    import msgspec
 
-    state_root: str | None = place
-    if place.endswith(".toml"):
-        state_root = Pipeline.from_toml(Path(place)).state_root
-    if state_root is None:
-        raise CallerError(
-            f"{place} has no state_root: recompute mode keeps nothing between runs",
-            allowed="a state folder, or the TOML file of an incremental pipeline",
-            where=place,
-            action="look at the sink's table instead",
-        )
-    history = History(open_store(state_root, create=False))
-    epoch = history.highest()
-    if epoch == 0:
-        click.echo(f"{state_root}: no committed epoch yet")
-        return
-    manifest = history.manifest(epoch)
+    from thund.launch import status as status_of
+
+    found = status_of(place)
     if as_json:
-        click.echo(json.dumps(_facts(manifest)))
-        return
-    console = wide_console()
-    console.print(
-        f"[bold]{manifest.pipeline}[/bold] epoch {epoch}, generation {manifest.generation}, "
-        f"W {show_time(manifest.watermark)}{', drained' if manifest.drained else ''}"
-    )
-    console.print(_partition_table(manifest))
+        click.echo(msgspec.json.encode(found).decode())
+    elif found is None:
+        click.echo(f"{place}: no committed epoch yet")
+    else:
+        _print_standing(found)
 
 
 @click.group()
@@ -189,43 +172,85 @@ def rebuild(definition: Path, *, yes: bool) -> None:
     click.echo(f"rebuild: epochs={rebuild_sink(pipeline)}")
 
 
-def _partition_table(manifest: Manifest) -> Table:
+SHOWN_WINDOWS = 10
+
+
+def _print_standing(found: Standing) -> None:
     from rich.table import Table
 
-    table = Table("partition", "assigned", "last offset", "largest event time", title=None)
-    for name in ("accepted", "admitted", "late", "invalid"):
-        table.add_column(name, justify="right")
-    holder = holds_watermark(manifest)
-    for p in manifest.partitions:
+    console = wide_console()
+    console.print(
+        f"[bold]{found.pipeline}[/bold] epoch {found.epoch}, generation {found.generation}, "
+        f"W {show_time(found.watermark)}{', drained' if found.drained else ''}"
+    )
+    console.print(_partition_table(found.partitions))
+    for line in _about_holder(found):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if not found.waiting:
+        return
+    table = Table("window start", "window end")
+    table.add_column("groups", justify="right")
+    for w in found.waiting[:SHOWN_WINDOWS]:
+        table.add_row(show_time(w.start_ms), show_time(w.end_ms), f"{w.groups:,}")
+    console.print(table)
+    if len(found.waiting) > SHOWN_WINDOWS:
+        click.echo(f"and {len(found.waiting) - SHOWN_WINDOWS:,} more windows")
+
+
+def _partition_table(partitions: tuple[PartitionStanding, ...]) -> Table:
+    from rich.table import Table
+
+    names = ["accepted", "admitted", "late", "invalid"]
+    rarer = ("filtered", "repeated", "late_window_drops")
+    names += [name for name in rarer if any(getattr(p, name) for p in partitions)]
+    table = Table("partition", "assigned", "last offset", "largest event time")
+    for name in ("behind", *names):
+        table.add_column(name.replace("_", " "), justify="right")
+    for p in partitions:
         largest = "none yet" if p.max_event_time is None else show_time(p.max_event_time)
-        mark = " (holds W)" if p.partition == holder else ""
-        counts = [f"{n:,}" for n in (p.accepted, p.admitted, p.late, p.invalid)]
-        assigned = "yes" if p.assigned else "no"
-        table.add_row(p.partition, assigned, str(p.last), largest + mark, *counts)
+        behind = "" if p.behind_ms is None else _span(p.behind_ms)
+        table.add_row(
+            p.partition,
+            ("yes" if p.assigned else "no") + (", idle" if p.idle else ""),
+            str(p.last),
+            largest + (" (holds W)" if p.holds else ""),
+            behind,
+            *(f"{getattr(p, name):,}" for name in names),
+        )
     return table
 
 
-def holds_watermark(manifest: Manifest) -> str | None:
-    """The assigned partition that is furthest behind: W waits for it. Law: W2."""
-    assigned = [p for p in manifest.partitions if p.assigned]
-    behind = min(
-        assigned,
-        key=lambda p: (p.max_event_time is not None, p.max_event_time or 0, p.partition),
-        default=None,
-    )
-    return None if behind is None or manifest.watermark == END else behind.partition
+def _about_holder(found: Standing) -> list[str]:
+    """Which partition holds W, since when, and what its going would do. Law: W7."""
+    if found.holder is None:
+        assigned = any(p.assigned for p in found.partitions)
+        why = "every assigned partition is idle" if assigned else "no partition is assigned"
+        return ["W has ended." if found.drained else f"No partition holds W: {why}."]
+    when = ""
+    if found.since is not None:
+        at = found.since.written_ms
+        before = " at the latest" if found.since.earlier else ""
+        when = f" since epoch {found.since.epoch}{before}"
+        when += "" if at is None else f", committed {show_time(at)}"
+    lines = [f"{found.holder} holds W{when}."]
+    if found.bound is not None and found.bound < found.watermark:
+        lines.append(
+            f"W stands above what {found.holder} allows ({show_time(found.bound)}): it stays until "
+            "that has passed it."
+        )
+    assert found.without is not None
+    if found.without == found.watermark:
+        return [*lines, "Without it W would be the same."]
+    groups = sum(w.groups for w in found.waiting)
+    waiting = f"{len(found.waiting):,} open windows with {groups:,} groups wait for it"
+    return [*lines, f"Without it W would be {show_time(found.without)}; {waiting}."]
 
 
-def _facts(manifest: Manifest) -> dict[str, object]:
-    return {
-        "pipeline": manifest.pipeline,
-        "epoch": manifest.epoch,
-        "generation": manifest.generation,
-        "watermark": manifest.watermark,
-        "drained": manifest.drained,
-        "holds_watermark": holds_watermark(manifest),
-        "partitions": [dataclasses.asdict(p) for p in manifest.partitions],
-    }
+def _span(ms: int) -> str:
+    """A length of time; two event times of the declared range are never too far apart for it."""
+    import datetime as dt
+
+    return str(dt.timedelta(milliseconds=ms))
 
 
 def show_time(time_ms: int) -> str:

@@ -8,13 +8,25 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from thund_contract.vocabulary import APPEND, BY_ROW, ROW_RULE, Aggregate, Config, WindowSpec
+from thund_contract.vocabulary import (
+    APPEND,
+    BY_ROW,
+    CALENDAR,
+    HOPPING,
+    ROW_RULE,
+    SESSION,
+    TUMBLING,
+    Aggregate,
+    Config,
+    WindowSpec,
+)
 
 RECOMPUTE = "recompute"
 INCREMENTAL = "incremental"
@@ -53,9 +65,10 @@ class WatermarkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     late_rule: "row" (before W), "window" (its window is closed) or "partition" (before W, or more
     than delay behind its own partition). watermark_update: W moves by "row", or at the end of each
-    "epoch", which is there to compare with other engines: the cut shows then.
+    "epoch", which is there to compare with other engines: the cut shows then. idle_timeout: W no
+    longer waits for a partition that was quiet for so long; 0 turns that off.
 
-    Law: A1, A2, A3, A4, A6, W2, W3.
+    Law: A1, A2, A3, A4, A6, W2, W3, W4.
     """
 
     column: str
@@ -64,7 +77,20 @@ class WatermarkSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     late_rule: Literal["row", "window", "partition"] = ROW_RULE  # type: ignore[assignment]
     watermark_update: Literal["row", "epoch"] = BY_ROW  # type: ignore[assignment]
     max_future_ms: int | None = field(name="max_future", default=None)
+    idle_timeout_ms: int = field(name="idle_timeout", default=0)
     late_lane: bool = True
+
+
+class DeduplicateSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Rows whose id came before are left out: the columns `by`, remembered for `remember`.
+
+    The id of a row is forgotten when W passes its event time by more than `remember`.
+
+    Law: A7.
+    """
+
+    by: tuple[str, ...]
+    remember_ms: int = field(name="remember", default=0)
 
 
 class TumblingSpec(
@@ -75,6 +101,55 @@ class TumblingSpec(
     size_ms: int = field(name="size")
     offset_ms: int = field(name="offset", default=0)
 
+    def words(self) -> WindowSpec:
+        """As the core reads it."""
+        return WindowSpec(self.size_ms, self.offset_ms, TUMBLING)
+
+
+class HoppingSpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="hopping"
+):
+    """Windows of one size, one at each slide: a row is in each that holds its time. Law: G2."""
+
+    size_ms: int = field(name="size")
+    slide_ms: int = field(name="slide")
+    offset_ms: int = field(name="offset", default=0)
+
+    def words(self) -> WindowSpec:
+        """As the core reads it."""
+        return WindowSpec(self.size_ms, self.offset_ms, HOPPING, slide_ms=self.slide_ms)
+
+
+class SessionSpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="session"
+):
+    """Rows of one key, each less than `gap` after the one before. Law: G3."""
+
+    gap_ms: int = field(name="gap")
+
+    def words(self) -> WindowSpec:
+        """As the core reads it."""
+        return WindowSpec(0, kind=SESSION, gap_ms=self.gap_ms)
+
+
+class CalendarSpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="calendar"
+):
+    """An hour, day, week or month of the local time of an IANA zone.
+
+    A window starts `offset` of local time after its unit: offset = "6h" makes days from six to six.
+
+    Law: G5.
+    """
+
+    unit: Literal["hour", "day", "week", "month"]
+    zone: str
+    offset_ms: int = field(name="offset", default=0)
+
+    def words(self) -> WindowSpec:
+        """As the core reads it."""
+        return WindowSpec(0, self.offset_ms, CALENDAR, unit=self.unit, zone=self.zone)
+
 
 class DuckDbSpec(
     Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="duckdb"
@@ -83,6 +158,20 @@ class DuckDbSpec(
 
     path: str
     table: str
+
+
+class ParquetSpec(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="parquet"
+):
+    """A folder with one file per epoch: a log of what each epoch shows, never merged.
+
+    path: a folder, or an address that a state_root may have. Where the pipeline has panes, the log
+    is that of the panes.
+
+    Law: E6, K5, M3.
+    """
+
+    path: str
 
 
 class MemorySpec(
@@ -118,19 +207,29 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Two equal values run alike. A value that exists is valid: making one checks it.
 
-    Law: K8, R2. Raises: CallerError with the path of the key that is wrong.
+    rename (pairs of a new and an old name, sorted), derive (pairs of a name and an expression, each
+    may use those before it) and filter (an expression) work on the source's columns in this order;
+    watermark, deduplicate, key and aggregates name what comes of it. The expressions are those of
+    expressions.py. panes: what an append-only sink is shown of a result, each time it changes.
+
+    Law: A7, A8, E6, K8, R2. Raises: CallerError with the path of the key that is wrong.
     """
 
     name: str
     source: FilesSpec | StreamSpec
     watermark: WatermarkSpec
     key: tuple[str, ...]
-    window: TumblingSpec
+    window: TumblingSpec | HoppingSpec | SessionSpec | CalendarSpec
     aggregates: tuple[Aggregate, ...]
-    sink: DuckDbSpec | MemorySpec
+    sink: DuckDbSpec | ParquetSpec | MemorySpec
+    rename: tuple[tuple[str, str], ...] = ()
+    derive: tuple[tuple[str, str], ...] = ()
+    filter: str | None = None
+    deduplicate: DeduplicateSpec | None = None
     mode: Literal["recompute", "incremental"] = RECOMPUTE  # type: ignore[assignment]
     state_root: str | None = None
     output: Literal["append", "update", "complete"] = APPEND  # type: ignore[assignment]
+    panes: Literal["accumulating", "discarding", "retracting"] | None = None
     trigger: TriggerSpec = TriggerSpec()
     credits: int = 1_048_576
 
@@ -163,7 +262,7 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             pipeline=self.name,
             event_time=self.watermark.column,
             key=self.key,
-            window=WindowSpec(self.window.size_ms, self.window.offset_ms),
+            window=self.window.words(),
             aggregates=self.aggregates,
             delay_ms=self.watermark.delay_ms,
             grace_ms=self.watermark.grace_ms,
@@ -173,6 +272,13 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             max_future_ms=self.watermark.max_future_ms,
             late_lane=self.watermark.late_lane,
             credits=self.credits,
+            idle_timeout_ms=self.watermark.idle_timeout_ms,
+            rename=self.rename,
+            derive=self.derive,
+            filter=self.filter,
+            deduplicate=self.deduplicate.by if self.deduplicate else (),
+            remember_ms=self.deduplicate.remember_ms if self.deduplicate else 0,
+            panes=self.panes or "",
         )
 
     def fingerprint(self) -> str:
@@ -200,17 +306,34 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.mode, None
 
 
+_LATER: dict[str, tuple[object, ...]] = {
+    "slide_ms": (0,),
+    "gap_ms": (0,),
+    "unit": ("",),
+    "zone": ("",),
+    "others": ((), []),
+}
+"""Fields of a window and of an aggregate that came after the first states, and their defaults."""
+
+
 def canonical(config: Config) -> dict[str, object]:
     """A Config as JSON data without credits and without what stands at its default.
 
     So a field that a later version adds does not shut it out of an older state; the default of an
-    old field must never change.
+    old field must never change. Inside a window and an aggregate the first fields always stand.
 
     Law: K8.
     """
     fields = dataclasses.asdict(config)
     defaults = {f.name: f.default for f in dataclasses.fields(config)}
     kept = {k: v for k, v in fields.items() if k != "credits" and v != defaults[k]}
+    kept["window"] = without_defaults(fields["window"])
+    kept["aggregates"] = [without_defaults(each) for each in fields["aggregates"]]
     text = json.dumps(kept, ensure_ascii=False)
     plain: dict[str, object] = json.loads(text)
     return plain
+
+
+def without_defaults(fields: Mapping[str, object]) -> dict[str, object]:
+    """A window or an aggregate without the later fields that stand at their defaults. Law: K8."""
+    return {k: v for k, v in fields.items() if k not in _LATER or v not in _LATER[k]}

@@ -71,9 +71,32 @@ class Engine:
         """Take a partition away. Law: W5."""
         self.core.remove(partition)
 
+    def resume(self) -> None:
+        """What passed since the last reading was the engine's own work. Law: W4."""
+        self.core.resume()
+
+    def waited(self) -> None:
+        """What passed since the last reading was spent waiting for rows. Law: W4."""
+        self.core.waited()
+
     def tick(self) -> None:
-        """Read the clock, where an epoch has begun and the guard is on. Law: A4."""
+        """Rows were waited for until now; read the clock, for the guard or for idleness. Law: A4, W4."""
         self.core.tick()
+
+    def idle(self, partitions: tuple[str, ...]) -> None:
+        """A reading that was recorded found these idle. Law: T7, W4."""
+        self.core.idle(partitions)
+
+    def read_idleness(self) -> None:
+        """Where a partition was quiet for the timeout: cut, read, and publish what that moved.
+
+        Idleness is read between two epochs only. Law: W4, K1.
+        """
+        if self.core.idle_now:
+            self.commit()
+            self.core.resume()
+            self.core.tick()
+            self.commit()
 
     def deliver(self, delivery: Delivery, *, max_rows: int | None = None) -> None:
         """Rows arrive. An epoch is cut when a window of credit is full, or at `max_rows` of one.

@@ -34,11 +34,12 @@ LANES = {"late": LATE_SCHEMA, "invalid": INVALID_SCHEMA, "unfit": UNFIT_SCHEMA}
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """What one epoch emits: rows, and the three lanes.
+    """What one epoch emits: rows, the three lanes, and panes where the pipeline has them.
 
-    Law: A6, E1, K1.
+    Law: A6, E1, E6, K1.
     Shape: rows has _gar_id (16 bytes), _epoch int64, _deleted bool, then the keys, window_start,
-    window_end and the aggregates; an id comes at most once.
+    window_end and the aggregates; an id comes at most once. panes has _gar_id, _epoch, _pane int64,
+    _timing (text), _retraction bool, then the same.
     """
 
     epoch: int
@@ -46,6 +47,7 @@ class Outbox:
     late: pa.Table
     invalid: pa.Table
     unfit: pa.Table
+    panes: pa.Table | None = None
 
     def lanes(self) -> dict[str, pa.Table]:
         """The lanes by their names in LANES."""

@@ -98,6 +98,19 @@ class History:
         entries = self.manifest(epoch).files
         return {e.table: self._table(epoch, e) for e in entries if e.table.startswith("operator-")}
 
+    def table(self, epoch: int, name: str) -> pa.Table:
+        """One table of an epoch, by its name.
+
+        Law: K7.
+        Raises: StoreError.
+        """
+        entries = {entry.table: entry for entry in self.manifest(epoch).files}
+        return self._table(epoch, entries[name])
+
+    def written_ms(self, epoch: int) -> int:
+        """When an epoch was committed, by the store's clock."""
+        return self.store.written_ms(manifest_name(epoch))
+
     def outbox(self, epoch: int) -> Outbox:
         """What an epoch emits.
 
@@ -112,7 +125,8 @@ class History:
             else schema.empty_table()
             for lane, schema in LANES.items()
         }
-        return Outbox(epoch, rows, **lanes)
+        panes = entries.get("outbox-panes")
+        return Outbox(epoch, rows, **lanes, panes=panes and self._table(epoch, panes))
 
     def has_outbox(self, epoch: int) -> bool:
         """Whether an epoch's outbox is still kept, every file of it.

@@ -191,11 +191,14 @@ def update(
     counters: Array,
     queue: Array,
     touched: Array,
+    located: Array,
 ) -> Scalar:
     """Rows lo..hi of the batch, or of the row list, into one table. Returns the next row.
 
-    Short of hi where the table is full: the caller makes room and calls again.
+    Short of hi where the table is full: the caller makes room and calls again. The numbers of the
+    rows' entries go to `located`, if it is not empty.
     """
+    first = lo
     slot, slots, q = (
         np.empty(BLOCK, np.uint64),
         np.empty(BLOCK, np.uint64),
@@ -223,6 +226,9 @@ def update(
                 init, m, slot, q,
             )  # fmt: skip
         counters[ENTRIES] = count
+        if len(located):
+            for r in range(done):
+                located[lo - first + r] = slot[r] // size
         fold(
             program, data, bitmap, offset, entries, rows, lo, done, slot, values, ordered, slots,
             wide, counters, queue, touched,

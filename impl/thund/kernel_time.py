@@ -14,11 +14,16 @@ _PASSES = 3
 
 _NO_PARTITION = 9223372036854775807
 
-BY_W, BY_WINDOW, BY_PARTITION = range(3)
-"""The late rules (laws A1, A2, A3)."""
+BY_W, BY_WINDOW, BY_PARTITION, BY_CLOSE, BY_SESSION = range(5)
+"""The late rules (laws A1, A2, A3); A2 by a formula, by each row's own close, by the sessions."""
 
-ACCEPTED, ADMITTED, LATE, INVALID = range(4)
-"""Columns of the counters of partitions (law A5)."""
+ACCEPTED, ADMITTED, LATE, INVALID, MISSED, FILTERED, REPEATED = range(7)
+"""Columns of the counters of partitions (laws A5, A2)."""
+
+COUNTS = 7
+
+NOT_PASSED = 255
+"""In place of a reason: the time is valid, and the filter does not pass the row (law A8)."""
 
 
 @jit
@@ -33,11 +38,11 @@ def span(times: Scalar, n: Scalar) -> Scalar:
 
 
 @jit
-def lowest(tops: Array, active: Array) -> Scalar:
+def lowest(tops: Array, assigned: Array, idle: Array) -> Scalar:
     """The least of the active partitions' largest times; NO_TIME where one has none."""
     low = np.int64(_NO_PARTITION)
     for p in range(len(tops)):
-        if active[p]:
+        if assigned[p] and not idle[p]:
             low = min(low, tops[p])
     return low
 
@@ -54,14 +59,22 @@ def peaks(times: Scalar, partition: Scalar, slots: Array, n: Scalar, tops: Array
 
 @inline
 def count_run(
-    counts: Array, p: Scalar, accepted: Scalar, admitted: Scalar, late: Scalar, before: Array
+    counts: Array,
+    p: Scalar,
+    accepted: Scalar,
+    admitted: Scalar,
+    late: Scalar,
+    invalid: Scalar,
+    before: Array,
 ) -> None:
-    """Add what became of a run of one partition; `before` says how long two lists were then."""
+    """Add what became of a run of one partition; `before` says how long three lists were then."""
+    listed = admitted - before[0] + late - before[1] + invalid - before[2]
     counts[p, ACCEPTED] += accepted
     counts[p, ADMITTED] += admitted - before[0]
     counts[p, LATE] += late - before[1]
-    counts[p, INVALID] += accepted - (admitted - before[0]) - (late - before[1])
-    before[0], before[1] = admitted, late
+    counts[p, INVALID] += invalid - before[2]
+    counts[p, FILTERED] += accepted - listed
+    before[0], before[1], before[2] = admitted, late, invalid
 
 
 @inline
@@ -71,18 +84,23 @@ def is_late(
     top: Scalar,
     delay: Scalar,
     edge: Scalar,
-    kind: Scalar,
-    size: Scalar,
-    offset: Scalar,
-    grace: Scalar,
+    rule: Array,
+    closes: Array,
+    i: Scalar,
 ) -> Scalar:
-    """Whether a time is late by the rule `kind`, before its row moves a thing.
+    """Whether the time of row i is late by the rule, before its row moves a thing.
 
-    top: the largest time of its partition so far.
+    top: the largest time of its partition so far. With sessions it is for them to say.
     """
+    kind = rule[0]
     if kind == BY_WINDOW:
-        start = (t - offset) // size * size + offset
-        return start + size + grace <= watermark
+        size, slide, offset, grace = rule[1], rule[2], rule[3], rule[4]
+        last = (t - offset) // slide * slide + offset
+        return last + size + grace <= watermark
+    if kind == BY_CLOSE:
+        return closes[i] <= watermark
+    if kind == BY_SESSION:
+        return False
     if t < watermark + edge:
         return True
     return kind == BY_PARTITION and top != NO_TIME and t < top - delay
@@ -96,45 +114,58 @@ def walk(
     slots: Array,
     n: Scalar,
     tops: Array,
-    active: Array,
+    assigned: Array,
+    idle: Array,
     counts: Array,
     watermark: Scalar,
     delay: Scalar,
     edge: Scalar,
     rule: Array,
+    closes: Array,
     moves: Scalar,
     admitted: Array,
     late: Array,
     late_watermark: Array,
     invalid: Array,
     invalid_watermark: Array,
+    seen: Array,
 ) -> Scalar:
     """Judge the rows one by one, each by what stood before it.
 
-    reasons: one byte a row, 0 for a valid time, or none at all. rule: kind, size,
-    offset and grace, see is_late. moves: whether
-    rows move W. Returns W and how many rows went to each of the three lists.
+    idle: which partitions are; a row wakes its own. reasons: one byte a row, 0 for a valid time, or
+    none at all; NOT_PASSED for a valid time that goes to no list. rule: kind, size, slide, offset and grace. closes: per row the W that closes its
+    window, where the rule asks for it. moves: whether rows move W. seen: room for the W just before
+    each row, or none. Returns W and how many rows went to each of the three lists.
     """
-    kind, size, offset, grace = rule[0], rule[1], rule[2], rule[3]
     checked = len(reasons) > 0
     a = b = c = begun = 0
-    low = lowest(tops, active)
     p = slots[int_at(partition, np.uint64(0))]
     top = tops[p]
-    before = np.zeros(2, np.int64)  # lists' lengths when the run of one partition began
+    idle[p] = False
+    low = lowest(tops, assigned, idle)
+    fresh = True  # the candidate may have risen without a row that raised a top
+    before = np.zeros(3, np.int64)  # lists' lengths when the run of one partition began
     for i in range(n):
         q = slots[int_at(partition, np.uint64(i))]
         if q != p:
             tops[p] = top
-            count_run(counts, p, i - begun, a, b, before)
+            count_run(counts, p, i - begun, a, b, c, before)
             p, top, begun = q, tops[q], i
-        if checked and reasons[i] != 0:
+            if idle[p]:
+                idle[p] = False
+                low = lowest(tops, assigned, idle)
+                fresh = True
+        if len(seen):
+            seen[i] = watermark
+        if checked and reasons[i] != 0 and reasons[i] != NOT_PASSED:
             invalid[c] = i
             invalid_watermark[c] = watermark
             c += 1
             continue
         t = word_at(times, np.uint64(i))
-        if is_late(t, watermark, top, delay, edge, kind, size, offset, grace):
+        if checked and reasons[i] == NOT_PASSED:
+            pass  # it moves W, and is on no list
+        elif is_late(t, watermark, top, delay, edge, rule, closes, i):
             late[b] = i
             late_watermark[b] = watermark
             b += 1
@@ -145,11 +176,14 @@ def walk(
             old, top = top, t
             if old == low:
                 tops[p] = top
-                low = lowest(tops, active)
-                if moves and low != NO_TIME and low - delay > watermark:
-                    watermark = low - delay
+                low = lowest(tops, assigned, idle)
+                fresh = True
+        if fresh:
+            fresh = False
+            if moves and low != NO_TIME and low - delay > watermark:
+                watermark = low - delay
     tops[p] = top
-    count_run(counts, p, n - begun, a, b, before)
+    count_run(counts, p, n - begun, a, b, c, before)
     return watermark, a, b, c
 
 

@@ -72,7 +72,7 @@ class Keys:
         self.names = tuple(names)
         self.types = tuple(plain_type(kind) for kind in types)
         for name, kind in zip(self.names, self.types, strict=True):
-            if not _usable(kind):
+            if not usable(kind):
                 raise CallerError(
                     f"key column {name!r} has type {kind}",
                     allowed="integers, floats, booleans, texts, bytes, dates, times, timestamps, "
@@ -148,7 +148,8 @@ def _text(kind: Any) -> bool:
     return is_text(kind) or is_bytes(kind)
 
 
-def _usable(kind: Any) -> bool:
+def usable(kind: Any) -> bool:
+    """Whether values of a type can be compared as keys are."""
     return _text(kind) or any(test(kind) for test in (*_FIXED, pa.types.is_null))
 
 

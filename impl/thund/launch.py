@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
 import msgspec
@@ -19,22 +20,29 @@ import pyarrow as pa
 from thund.checkpoint import Checkpoints
 from thund.definition import (
     INCREMENTAL,
-    DuckDbSpec,
     FilesSpec,
+    MemorySpec,
+    ParquetSpec,
     Pipeline,
     TriggerSpec,
 )
 from thund.engine import Engine
+from thund.history import History
+from thund.panes import pane_schema
 from thund.pipeline import Core
+from thund.prepare import prepared_schema
 from thund.recompute import recompute
+from thund.results import outbox_schema
 from thund.runners import local
 from thund.runners.local import Progress
 from thund.sink import MemorySink, Sink, rebuild
 from thund.source import Source, next_row
+from thund.standing import Standing, open_windows, standing_of
 from thund.stores import open_store
-from thund.windows import outbox_schema
+from thund.windows import STATE
 from thund_contract.engine import Durable
 from thund_contract.errors import CallerError
+from thund_contract.vocabulary import Config
 
 Batches = Iterable[pa.RecordBatch] | Callable[[], Iterable[pa.RecordBatch]]
 
@@ -90,15 +98,26 @@ def open_source(pipeline: Pipeline, stream: Source | Batches | None = None) -> S
     return with_stream_input(stream, partition=pipeline.source.partition_column)
 
 
+def _sink(pipeline: Pipeline, schema: pa.Schema) -> Sink:
+    if isinstance(pipeline.sink, MemorySpec):
+        return MemorySink()
+    config = pipeline.config()
+    columns = prepared_schema(config, schema)
+    if isinstance(pipeline.sink, ParquetSpec):
+        from thund.connectors.parquet_sink import ParquetSink
+
+        of_log = pane_schema if config.panes else outbox_schema
+        store = open_store(pipeline.sink.path)
+        return ParquetSink(store, of_log(config, columns), panes=bool(config.panes))
+    from thund.connectors.duckdb_sink import DuckDbSink
+
+    return DuckDbSink(pipeline.sink.path, pipeline.sink.table, outbox_schema(config, columns))
+
+
 @contextmanager
 def open_sink(pipeline: Pipeline, schema: pa.Schema) -> Iterator[Sink]:
     """The sink of a definition over a source's schema, closed at the end."""
-    sink: Sink = MemorySink()
-    if isinstance(pipeline.sink, DuckDbSpec):
-        from thund.connectors.duckdb_sink import DuckDbSink
-
-        rows = outbox_schema(pipeline.config(), schema)
-        sink = DuckDbSink(pipeline.sink.path, pipeline.sink.table, rows)
+    sink = _sink(pipeline, schema)
     try:
         yield sink
     finally:
@@ -140,6 +159,49 @@ def run(
             shown = _run_recompute(pipeline, source, sink, now=now, progress=progress, stop=ended)
         kept = isinstance(sink, MemorySink)
         return Ran(mode, note, shown, sink.table() if kept else None, sink.lanes() if kept else {})
+
+
+def status(place: Pipeline | str | Path) -> Standing | None:
+    """Where a pipeline stands after its newest epoch; None before the first one.
+
+    place: a definition, its TOML file, or a state folder. Nothing is written.
+
+    Law: W7.
+    Raises: CallerError for a pipeline without a state, StoreError for one that cannot be read.
+    """
+    root: str | None = str(place)
+    if isinstance(place, Pipeline):
+        root = place.state_root
+    elif str(place).endswith(".toml"):
+        root = Pipeline.from_toml(Path(place)).state_root
+    if root is None:
+        raise CallerError(
+            f"{place.name if isinstance(place, Pipeline) else place} has no state_root: recompute "
+            "mode keeps nothing between runs",
+            allowed="a state folder, or an incremental pipeline",
+            where="status",
+            action="look at the sink's table instead",
+        )
+    return standing_in(History(open_store(root, create=False)))
+
+
+def standing_in(history: History) -> Standing | None:
+    """Where the pipeline of a history stands; None before its first epoch. Law: W7."""
+    newest = history.highest()
+    if newest == 0:
+        return None
+    manifest = history.manifest(newest)
+    config = msgspec.convert(manifest.config, Config)
+    found = standing_of(
+        config,
+        manifest,
+        windows=open_windows(config, manifest.watermark, history.table(newest, STATE)),
+        history=((epoch, history.manifest(epoch).partitions) for epoch in range(newest, 0, -1)),
+    )
+    if found.since is None:
+        return found
+    known = replace(found.since, written_ms=history.written_ms(found.since.epoch))
+    return replace(found, since=known)
 
 
 def rebuild_sink(pipeline: Pipeline) -> int:

@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from thund import parquet
-from thund.definition import canonical
+from thund.definition import canonical, without_defaults
 from thund_contract.errors import StoreError
 from thund_contract.vocabulary import (
     Add,
     Clock,
     Config,
     Drain,
+    Idle,
     Item,
     PartitionState,
     Remove,
@@ -31,8 +32,8 @@ MAY_DIFFER = ("credits",)
 """The fields of Config that may change between two runs on one state (law K8)."""
 
 
-_DEFAULTS = {
-    each.name: each.default
+_DEFAULTS: dict[str, Any] = {
+    each.name: list(each.default) if isinstance(each.default, tuple) else each.default
     for each in dataclasses.fields(Config)
     if each.default is not dataclasses.MISSING
 }
@@ -59,6 +60,7 @@ class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     kind: str
     partition: str | None = None
     now_ms: int | None = None
+    partitions: tuple[str, ...] | None = None
 
 
 class ItemColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -208,12 +210,20 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
     Law: K8.
     """
-    before, after = _flat({**_DEFAULTS, **old}), _flat({**_DEFAULTS, **new})
+    before, after = _flat(_whole(old)), _flat(_whole(new))
     return [
         f"{name}: {before.get(name, 'nothing')!r} in the state, {after.get(name, 'nothing')!r} now"
         for name in sorted(before.keys() | after.keys())
         if name not in MAY_DIFFER and before.get(name, ...) != after.get(name, ...)
     ]
+
+
+def _whole(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as JSON has it, without what its time knew nothing of or left at defaults."""
+    whole = {**_DEFAULTS, **config}
+    whole["window"] = without_defaults(whole["window"])
+    whole["aggregates"] = [without_defaults(each) for each in whole["aggregates"]]
+    return whole
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:
@@ -226,7 +236,7 @@ def _flat(value: Any, name: str = "") -> dict[str, Any]:
     return {key: leaf for path, part in parts for key, leaf in _flat(part, path).items()}
 
 
-def _mark(at: int, item: Add | Remove | Clock | Drain) -> Mark:
+def _mark(at: int, item: Add | Remove | Clock | Idle | Drain) -> Mark:
     match item:
         case Add(partition):
             return Mark(at, "add", partition=partition)
@@ -234,6 +244,8 @@ def _mark(at: int, item: Add | Remove | Clock | Drain) -> Mark:
             return Mark(at, "remove", partition=partition)
         case Clock(now_ms):
             return Mark(at, "clock", now_ms=now_ms)
+        case Idle(partitions):
+            return Mark(at, "idle", partitions=partitions)
         case Drain():
             return Mark(at, "drain")
 
@@ -246,6 +258,8 @@ def _item(mark: Mark) -> Item:
             return Remove(partition)
         case Mark(kind="clock", now_ms=int(now_ms)):
             return Clock(now_ms)
+        case Mark(kind="idle", partitions=tuple(partitions)):
+            return Idle(partitions)
         case Mark(kind="drain"):
             return Drain()
     raise Damaged(f"it has an item of an unknown kind: {mark}")

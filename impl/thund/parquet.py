@@ -30,7 +30,7 @@ def decode(data: memoryview) -> pa.Table:
     """Read back what encode() wrote. Raises: pa.ArrowException, KeyError for anything else."""
     # Files are small and in memory: threads and read-ahead cost more than they give.
     source = pa.BufferReader(pa.py_buffer(data))
-    table = pq.read_table(source, use_threads=False, pre_buffer=False)
+    table = pq.ParquetFile(source).read(use_threads=False)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(table.schema.metadata[_SCHEMA_KEY])))
     columns = [as_type(table.column(name), schema.field(name).type) for name in schema.names]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 from thund.batch import UNREADABLE_TIME, Delivery
 from thund.credits import Credits
 from thund.epoch import INVALID_SCHEMA, LATE_SCHEMA, Epoch, Outbox
+from thund.idleness import Quiet
+from thund.panes import FreshWindows, Panes
+from thund.prepare import Preparation
+from thund.repeats import Repeats
+from thund.session_rule import SessionRule
+from thund.sessions import Sessions
 from thund.source import Sequencer
 from thund.watermark import (
     REASONS,
@@ -27,13 +33,17 @@ from thund.watermark import (
 from thund.windows import Windows
 from thund_contract.errors import InputError
 from thund_contract.vocabulary import (
+    DISCARDING,
     NEVER,
     NONE_BEFORE,
+    SESSION,
     UNDECODABLE_TIME,
+    WINDOW_RULE,
     Add,
     Clock,
     Config,
     Drain,
+    Idle,
     Item,
     PartitionState,
     Remove,
@@ -60,7 +70,11 @@ class Core:
         restored: Epoch | None = None,
     ) -> None:
         self.config, self.now = config, now
-        self.windows = Windows(config, schema)
+        self._preparation = Preparation(config, schema)
+        columns = self._preparation.schema
+        self.windows = _operator(config, columns)
+        self._panes = Panes(config, columns) if config.panes else None
+        self._repeats = Repeats(config, columns) if config.deduplicate else None
         states = restored.partitions if restored else ()
         self.watermark = Watermark(
             config.delay_ms,
@@ -68,15 +82,27 @@ class Core:
             states,
             watermark=restored.watermark if restored else NEVER,
             rule=LateRule.of(config),
+            tells_seen=bool(config.deduplicate),
+        )
+        self._session_rule = (
+            SessionRule(self.windows, self.watermark, self._repeats, config.grace_ms)
+            if isinstance(self.windows, Sessions) and config.late_rule == WINDOW_RULE
+            else None
         )
         self.credits = Credits(config.credits)
         self.drained = restored.drained if restored else False
+        self._quiet = Quiet(config.idle_timeout_ms, now() if config.idle_timeout_ms else 0)
         self._last = {p.partition: p.last for p in states}
         self.sequencer = Sequencer(self._last)
-        for name in self._last:
-            self.credits.add(name)
+        for p in states:
+            self.credits.add(p.partition)
+            if p.assigned and not p.idle:
+                self._quiet.start(p.partition)
         if restored:
-            self.windows.restore(restored.state)
+            self.windows.restore(restored.state, restored.watermark)
+            for room in (self._repeats, self._panes):
+                if room:
+                    room.restore(restored.state)
         self._pending: list[Delivery] = []
         self._begin()
 
@@ -104,6 +130,11 @@ class Core:
         """Rows accepted by the sequencer that `advance` has not processed."""
         return sum(d.num_rows for d in self._pending)
 
+    @property
+    def idle_now(self) -> bool:
+        """Between two epochs, a reading would find some partition idle. Law: W4."""
+        return bool(self._quiet.over()) and not self.drained
+
     def position(self, partition: str) -> int:
         """The last offset the sequencer has accepted: where a source goes on. Law: S3."""
         return int(self.sequencer.position(partition)) if partition in self._last else NONE_BEFORE
@@ -124,6 +155,10 @@ class Core:
                 admitted=p.admitted,
                 late=p.late,
                 invalid=p.invalid,
+                idle=p.idle,
+                filtered=p.filtered,
+                repeated=p.repeated,
+                late_window_drops=p.late_window_drops,
             )
             for p in self.watermark.partitions()
         )
@@ -131,8 +166,9 @@ class Core:
     # ---- actions -----------------------------------------------------------------------------------
 
     def add(self, partition: str) -> None:
-        """A partition is assigned; one that was here goes on where it was. Law: W5."""
+        """A partition is assigned; one that was here goes on where it was. Law: W4, W5."""
         self._record(Add(partition))
+        self._quiet.start(partition)
         self._last.setdefault(partition, NONE_BEFORE)
         self.sequencer.add(partition, self._last[partition])
         self.credits.add(partition)
@@ -143,15 +179,46 @@ class Core:
         """A partition goes; its progress stays, what was held of it does not. Law: W3, W5."""
         self.advance()
         self._record(Remove(partition))
+        self._quiet.stop(partition)
         self.sequencer.remove(partition)
         self.credits.drop_held(partition)
         self.watermark.remove(partition)
         self.windows.close(self.watermark.W)
 
+    def resume(self) -> None:
+        """What passed since the last reading was the engine's own work. Law: W4."""
+        if self.config.idle_timeout_ms:
+            self._quiet.resume(self.now())
+
+    def waited(self) -> None:
+        """What passed since the last reading was spent waiting for rows.
+
+        The clock of a partition stands while a row of it waits for one before it. Law: W4.
+        """
+        if self.config.idle_timeout_ms:
+            self._quiet.waited(self.now(), lambda name: self.sequencer.held(name) > 0)
+
     def tick(self) -> None:
-        """Read the clock, where the epoch has begun and the future guard is on. Law: A4, K3."""
-        if self._items and self.config.max_future_ms is not None:
+        """Rows were waited for until now; read one clock.
+
+        In an epoch that has begun it is the guard's, if that is on; else that of idleness.
+
+        Law: A4, K3, W4.
+        """
+        self.waited()
+        if not self._items:
+            if self.idle_now:
+                self.idle(self._quiet.over())
+        elif self.config.max_future_ms is not None:
             self._read_clock()
+
+    def idle(self, partitions: tuple[str, ...]) -> None:
+        """One reading found these partitions idle; they go together. Law: W3, W4, K3."""
+        self._record(Idle(partitions))
+        for name in partitions:
+            self._quiet.stop(name)
+        self.watermark.idle(partitions)
+        self.windows.close(self.watermark.W)
 
     def deliver(self, delivery: Delivery) -> None:
         """Take rows from the link; those in order wait for `advance`. Law: S2, S3."""
@@ -199,7 +266,7 @@ class Core:
             items=tuple(self._items),
             watermark=self.watermark.W,
             partitions=self.partitions(),
-            state=self.windows.snapshot(),
+            state=self._snapshot(),
             outbox=outbox,
             drained=self.drained,
         )
@@ -207,19 +274,33 @@ class Core:
         return epoch
 
     def end_epoch(self) -> None:
-        """What follows the last item: W moves now, where rows do not move it. Law: W3, F1."""
+        """What follows the last item: W moves now, where rows do not move it. Law: W3, A7, F1."""
         self.watermark.end_epoch()
         self.windows.close(self.watermark.W)
+        if self._repeats:
+            self._repeats.forget(self.watermark.W)
+
+    def _snapshot(self) -> dict[str, pa.Table]:
+        tables = self.windows.snapshot()
+        for room in (self._repeats, self._panes):
+            if room:
+                tables |= room.snapshot()
+        return tables
 
     def show(self, version: int) -> Outbox:
-        """The rows and lanes of the epoch, which are forgotten by it. Law: A6, E1, E2, E3."""
+        """The rows and lanes of the epoch, which are forgotten by it. Law: A6, E1, E2, E3, E6."""
         rows, unfit = self.windows.emit(version)
+        panes = None
+        if self._panes:
+            fresh = self.windows.fresh if isinstance(self.windows, FreshWindows) else rows
+            panes = self._panes.show(rows, fresh, epoch=version, watermark=self.watermark.W)
         return Outbox(
             epoch=version,
             rows=rows,
             late=pa.Table.from_batches(self._late, LATE_SCHEMA),
             invalid=pa.Table.from_batches(self._invalid, INVALID_SCHEMA),
             unfit=unfit,
+            panes=panes,
         )
 
     def committed(self) -> None:
@@ -245,18 +326,61 @@ class Core:
     def _process(self, delivery: Delivery) -> None:
         """Judge the rows by W row by row, fold the admitted ones, close what W has passed.
 
-        Law: A1, A4, A5, A6, F1, K3, W3.
+        Law: A1, A4, A5, A6, A8, F1, K3, W3.
         """
         if self.drained:
             self._refuse_after_drain(delivery)
         self._record_rows(delivery)
-        times = self._event_times(delivery.columns)
-        admission = self.watermark.admit(times, delivery.partition, delivery.partitions)
-        self.windows.fold(delivery.columns, times.values, admission.admitted)
-        self._keep_lanes(delivery, times, admission)
-        self.windows.close(self.watermark.W)
         self.rows_in_epoch += delivery.num_rows
         self.bytes_in_epoch += delivery.nbytes
+        prepared = self._preparation.apply(delivery.columns)
+        delivery = replace(delivery, columns=prepared.columns)
+        times = self._event_times(delivery.columns)
+        admission = self.watermark.admit(
+            times, delivery.partition, delivery.partitions, passes=prepared.passes
+        )
+        if self._session_rule and len(admission.seen):
+            admission = self._session_rule.fold(delivery, times.values, admission)
+        else:
+            self._fold(delivery, times, self._without_repeats(delivery, times, admission))
+        self._keep_lanes(delivery, times, admission)
+        self.windows.close(self.watermark.W)
+
+    def _without_repeats(
+        self, delivery: Delivery, times: EventTimes, admission: Admission
+    ) -> Admission:
+        """What is left of the admitted rows; each is remembered. Law: A5, A7."""
+        if self._repeats is None:
+            return admission
+        rows = admission.admitted
+        rows = np.arange(delivery.num_rows, dtype=np.uint32) if rows is None else rows
+        repeated = self._repeats.judge(delivery.columns, times.values, admission.seen, rows)
+        if not repeated.any():
+            return admission
+        again = delivery.partition[rows[repeated]]
+        self.watermark.count_repeated(again, delivery.partitions)
+        return replace(admission, admitted=rows[~repeated])
+
+    def _fold(self, delivery: Delivery, times: EventTimes, admission: Admission) -> None:
+        """Admitted rows to their windows; those that missed some, after these have closed.
+
+        Law: A2, F2.
+        """
+        rows = admission.admitted
+        if len(admission.missed) == 0 or not admission.missed.any():
+            self.windows.fold(delivery, times.values, rows)
+            return
+        rows = np.arange(delivery.num_rows, dtype=np.uint32) if rows is None else rows
+        missed = admission.missed[rows]
+        self.windows.fold(delivery, times.values, rows[missed == 0])
+        rows, missed = rows[missed > 0], missed[missed > 0]
+        names = [delivery.partitions[index] for index in delivery.partition[rows].tolist()]
+        self.watermark.count_missed(names, missed.tolist())
+        cuts = np.flatnonzero(np.diff(admission.closed[rows])) + 1
+        for part in np.split(rows, cuts) if len(rows) else []:
+            lo, hi = int(part[0]), int(part[-1]) + 1
+            self.windows.close(int(admission.seen[lo]))
+            self.windows.fold(delivery.slice(lo, hi), times.values[lo:hi], part - np.uint32(lo))
 
     def _record(self, item: Item) -> None:
         if not self._items and self.config.max_future_ms is not None:
@@ -269,7 +393,10 @@ class Core:
         self._items.append(Clock(now_ms))
 
     def _record_rows(self, delivery: Delivery) -> None:
-        """One Rows item per unbroken run of one partition, and credits by partition. Law: K3, C1."""
+        """One Rows item per unbroken run of one partition; credits and clocks by partition.
+
+        Law: K3, C1, W4.
+        """
         partition, offset = delivery.partition, delivery.offset
         one = len(delivery.partitions) == 1
         starts = np.zeros(1, np.intp) if one else np.flatnonzero(np.diff(partition, prepend=-1))
@@ -287,6 +414,7 @@ class Core:
         for name, (rows, last) in delivery.by_partition().items():
             self.credits.accept(name, rows)
             self._last[name] = last
+            self._quiet.start(name)
 
     def _append_run(self, run: Rows) -> None:
         before = self._items[-1] if self._items else None
@@ -346,6 +474,13 @@ class Core:
             action="use a new state_root for a source that has grown, or do not drain it",
             code="drained",
         )
+
+
+def _operator(config: Config, columns: pa.Schema) -> Windows | Sessions:
+    """The window operator of a configuration. Law: E6, G1, G2, G3, G5."""
+    if config.window.kind == SESSION:
+        return Sessions(config, columns)
+    return (FreshWindows if config.panes == DISCARDING else Windows)(config, columns)
 
 
 def _names(delivery: Delivery, at: NDArray[np.uint32]) -> pa.Array:

@@ -50,7 +50,9 @@ def read_all(
     progress: Callable[[Core], None] = lambda core: None,
 ) -> Core:
     """Every row that is there now, in the source's order, through a fresh core. Law: R2, S5."""
-    core = Core(dataclasses.replace(config, credits=UNBOUNDED), source.schema, now=now)
+    core = Core(
+        dataclasses.replace(config, credits=UNBOUNDED, idle_timeout_ms=0), source.schema, now=now
+    )
     sent: dict[str, int] = {}
     while True:
         for name in source.partitions():

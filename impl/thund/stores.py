@@ -81,6 +81,10 @@ class Store(Protocol):
         """Remove a file; one that is not there is no error."""
         ...
 
+    def written_ms(self, name: str) -> int:
+        """When the store took a file, in milliseconds. Raises: StoreError as `get`."""
+        ...
+
     def confirm(self, name: str) -> None:
         """Make a file durable that another process may have died over.
 
@@ -137,6 +141,11 @@ class ObjectStore:
     def delete(self, name: str) -> None:
         with _told("remove", self._where(name)), suppress(FileNotFoundError):
             obstore.delete(self._backend, name)
+
+    def written_ms(self, name: str) -> int:
+        with _told("look at", self._where(name)):
+            moment = obstore.head(self._backend, name)["last_modified"]
+        return int(moment.timestamp() * 1000)
 
     def confirm(self, name: str) -> None:
         self.exists(name)

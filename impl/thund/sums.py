@@ -22,6 +22,7 @@ from thund.kernel_sum import (
     WIDE_SHIFT,
 )
 from thund.table import Block
+from thund_contract import vocabulary as v
 
 _DIVISOR_MAX = 1 << 31
 _PRECISION = 76
@@ -29,7 +30,9 @@ _PRECISION = 76
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that aggregates read. kind: "integer", "unsigned" (uint64), "float", "time", "any".
+    """A column that aggregates read, by words of its kind.
+
+    kind: "integer", "unsigned" (uint64), "float", "time", "boolean" (any is max, all is min), "any".
 
     A uint64 is kept with its top bit turned, as the int64 of the same order; a sum of n of them is
     n * 2**63 too low until it is shown.
@@ -46,6 +49,13 @@ class Column:
     def valued(self) -> bool:
         """Whether its values are read, not only its nulls."""
         return self.sums or self.least or self.most
+
+    @property
+    def extremes(self) -> list[tuple[str, str]]:
+        """Operations that show the least or the largest value, each with the label of its word."""
+        least, most = (v.ALL, v.ANY) if self.kind == "boolean" else (v.MIN, v.MAX)
+        wanted = [(least, f"min:{self.name}")] * self.least
+        return wanted + [(most, f"max:{self.name}")] * self.most
 
 
 def counts(block: Block, column: Column) -> NDArray[np.int64]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thund.columns import address, picked
+from thund.extras import ExtraKind, Places
 from thund.kernel import (
     BLOCK,
     COUNTERS,
@@ -24,10 +26,13 @@ from thund.kernel import (
     update,
 )
 from thund.kernel_find import ARENA, reindex
+from thund.kernel_merge import merge
 from thund.kernel_sum import QUEUED, WIDE_SHIFT, WIDE_USED, WIDE_WORDS, replay
 from thund.words import Array
 
 NO_ROWS: NDArray[np.uint32] = np.empty(0, np.uint32)
+EMPTY_PROGRAM: NDArray[np.int64] = np.empty((0, 3), np.int64)
+"""A program that only makes entries."""
 _NO_OFFSETS: NDArray[np.int64] = np.empty(0, np.int64)
 _LEAST = 512
 _POOLED = 8
@@ -44,7 +49,10 @@ class State:
 
 
 class Layout:
-    """Where each word of an entry lies: key, nulls, places of long texts, rows, states, touch."""
+    """Where each word of an entry lies: key, nulls, places of long texts, rows, states, touch.
+
+    kinds: the partials that a table keeps beside its words.
+    """
 
     def __init__(
         self,
@@ -54,6 +62,7 @@ class Layout:
         *,
         key_nulls: bool,
         touch: bool,
+        kinds: Sequence[ExtraKind] = (),
     ) -> None:
         labels = [f"key:{c}" for c in range(key_words)]
         labels += ["nulls"] * key_nulls
@@ -74,6 +83,7 @@ class Layout:
         self.size = len(labels)
         self.program = np.array(lines, np.int64).reshape(-1, 3)
         self.init = np.array(init, np.int64)
+        self.kinds = tuple(kinds)
         self.heads = [w for operation, w, _ in lines if operation == SUM_FLOAT]
 
     def source(self, old: Layout) -> NDArray[np.int64]:
@@ -83,7 +93,10 @@ class Layout:
 
 @dataclass(slots=True)
 class Inputs:
-    """One batch as the kernel reads it: addresses of streams. keep: what they point into."""
+    """One batch as the kernel reads it: addresses of streams. keep: what they point into.
+
+    extra: for each of the layout's kinds the columns it reads; places: where the rows stand.
+    """
 
     key: NDArray[np.uint64]
     stride: NDArray[np.uint64]
@@ -92,6 +105,8 @@ class Inputs:
     bitmap: NDArray[np.uint64]
     offset: NDArray[np.uint64]
     keep: list[Any] = field(default_factory=list)
+    extra: Sequence[Sequence[Any]] = ()
+    places: Places | None = None
 
 
 class Pool:
@@ -124,7 +139,8 @@ class Pool:
 class Block:
     """Groups that left their tables: one column per word of a layout.
 
-    Shape: words (layout.size, groups); wide (sums, WIDE_WORDS); starts per group.
+    Shape: words (layout.size, groups); wide (sums, WIDE_WORDS); starts per group; extras by label,
+    a portable partial per group.
     """
 
     layout: Layout
@@ -132,6 +148,7 @@ class Block:
     words: NDArray[np.int64]
     arena: NDArray[np.uint8]
     wide: NDArray[np.int64]
+    extras: dict[str, Any] = field(default_factory=dict)
 
     def word(self, label: str) -> NDArray[np.int64]:
         """The column of a word."""
@@ -147,12 +164,35 @@ class Block:
             out[w] = layout.init[w] if s < 0 else self.words[s]
         return out
 
+    def own(self) -> Block:
+        """The block with memory of its own, so that its table may go."""
+        return replace(self, arena=self.arena.copy(), wide=self.wide.copy())
+
+    def inputs(self, layout: Layout) -> Inputs:
+        """The keys of the groups, one row each, for a table of a layout as new or newer."""
+        words = self.under(layout)
+        streams = [words[w] for w in range(layout.words)]
+        long = len(self.arena) > 0
+        if long:
+            places = range(layout.words, layout.words + len(layout.text))
+            streams += [words[w] + address(self.arena) for w in places]
+        where = np.array([address(stream) for stream in streams], np.uint64)
+        none = np.zeros(1, np.uint64)
+        stride = np.ones(len(streams), np.uint64)
+        return Inputs(where, stride, long, none, none, none, [self, streams])
+
 
 def concat(layout: Layout, blocks: Sequence[Block]) -> Block:
     """Blocks one after the other, their places and wide sums numbered anew."""
     if len(blocks) == 1 and blocks[0].layout is layout:
         return blocks[0]
     pieces, arena, wide = [], 0, 0
+    extras = {
+        kind.label: pa.chunked_array(
+            [block.extras[kind.label] for block in blocks], kind.state_type
+        ).combine_chunks()
+        for kind in layout.kinds
+    }
     places = [w for w, label in enumerate(layout.labels) if label.startswith("place:")]
     for block in blocks:
         words = block.under(layout)
@@ -172,6 +212,7 @@ def concat(layout: Layout, blocks: Sequence[Block]) -> Block:
             np.empty((layout.size, 0), np.int64),
             np.empty(0, np.uint8),
             np.empty((0, WIDE_WORDS), np.int64),
+            extras,
         )
     return Block(
         layout,
@@ -179,6 +220,7 @@ def concat(layout: Layout, blocks: Sequence[Block]) -> Block:
         np.concatenate(pieces, axis=1),
         np.concatenate([block.arena for block in blocks]),
         np.concatenate([block.wide for block in blocks]),
+        extras,
     )
 
 
@@ -204,6 +246,7 @@ class Table:
         self._make_room(expected + 1)
         self._queue = _NO_OFFSETS
         self._prepare_queue()
+        self._extras = [kind.new() for kind in layout.kinds]
 
     @property
     def groups(self) -> int:
@@ -239,13 +282,36 @@ class Table:
 
     def update(self, inputs: Inputs, rows: NDArray[np.uint32], lo: int, hi: int) -> None:
         """Fold rows lo..hi of the batch, or of a list of its rows, into the groups."""
-        self.insert(inputs, self.layout.program, rows, lo, hi)
+        located = np.empty(hi - lo, np.int64) if self._extras else _NO_OFFSETS
+        self._run(inputs, self.layout.program, rows, lo, hi, located=located)
+        if self._extras and hi > lo:
+            self._fold_extras(inputs, rows[lo:hi] if len(rows) else slice(lo, hi), located)
 
-    def insert(
-        self, inputs: Inputs, program: Array, rows: NDArray[np.uint32], lo: int, hi: int
+    def _fold_extras(self, inputs: Inputs, rows: Any, located: NDArray[np.int64]) -> None:
+        assert inputs.places is not None
+        places = inputs.places.at(rows)
+        for extra, read in zip(self._extras, inputs.extra, strict=True):
+            extra.fold(located, [picked(column, rows) for column in read], places)
+
+    def locate(
+        self, inputs: Inputs, rows: NDArray[np.uint32], lo: int, hi: int
+    ) -> NDArray[np.int64]:
+        """The numbers of the rows' entries, 1, 2, ...; a new key makes one. Nothing is folded."""
+        located = np.empty(hi - lo, np.int64)
+        self._run(inputs, EMPTY_PROGRAM, rows, lo, hi, located=located)
+        return located
+
+    def _run(
+        self,
+        inputs: Inputs,
+        program: Array,
+        rows: NDArray[np.uint32],
+        lo: int,
+        hi: int,
+        *,
+        located: NDArray[np.int64],
     ) -> None:
-        """As update, with any program; an empty one only makes the entries."""
-        layout = self.layout
+        layout, start = self.layout, lo
         text = layout.text if inputs.long else _NO_OFFSETS
         while True:
             lo = update(
@@ -271,10 +337,49 @@ class Table:
                 self.counters,
                 self._queue,
                 self._touched,
+                located[lo - start :],
             )
             if lo >= hi and not self.counters[QUEUED]:
                 return
             self._grow()
+
+    def merge(self, block: Block, inputs: Inputs) -> None:
+        """Merge the partials of a block's groups; inputs: a key for each, several may be equal.
+
+        The block's layout is the table's, or an older one.
+
+        Law: G4.
+        Cost: 10 to 30 ns a group, beside the extras.
+        """
+        if len(block.starts):
+            self.merge_into(block, self.locate(inputs, NO_ROWS, 0, len(block.starts)))
+
+    def merge_into(self, block: Block, located: NDArray[np.int64]) -> None:
+        """As merge, group i into entry located[i]."""
+        layout, n = self.layout, len(located)
+        words = np.ascontiguousarray(block.under(layout))
+        others, done = np.ascontiguousarray(block.wide).reshape(-1), 0
+        while done < n * len(layout.program):
+            done = merge(
+                layout.program,
+                words,
+                others,
+                located,
+                self._entries,
+                np.int64(layout.size),
+                self._wide,
+                self.counters,
+                self._touched,
+                done,
+            )
+            if done < n * len(layout.program):
+                self._reserve_wide(min(n, BLOCK))
+        self.absorb(located, block.extras)
+
+    def absorb(self, located: NDArray[np.int64], extras: Mapping[str, Any]) -> None:
+        """Merge portable partials, by label, into entries."""
+        for extra, kind in zip(self._extras, self.layout.kinds, strict=True):
+            extra.absorb(located, extras[kind.label])
 
     def _grow(self) -> None:
         count = int(self.counters[ENTRIES])
@@ -330,27 +435,52 @@ class Table:
 
     def block(self, start: int, *, touched: bool = False) -> Block:
         """The groups as a block: all, or those touched since the stamp; arena and sums as views."""
+        chosen = self._touched[: self.counters[TOUCHED]] if touched else _NO_OFFSETS
+        n = len(chosen) if touched else self.groups
+        return self._block(chosen, n, start)
+
+    def pick(self, numbers: NDArray[np.int64]) -> Block:
+        """The groups of some entries as a block, with starts of 0; the arena as a view."""
+        block = self._block(numbers * self.layout.size, len(numbers), 0)
+        used, heads = 0, self.layout.heads
+        pieces = []
+        for w in heads:
+            far = np.flatnonzero(block.words[w] >> WIDE_SHIFT)
+            pieces.append(block.wide[(block.words[w, far] >> WIDE_SHIFT) - 1])
+            block.words[w, far] &= (1 << WIDE_SHIFT) - 1
+            block.words[w, far] |= np.arange(used + 1, used + len(far) + 1) << WIDE_SHIFT
+            used += len(far)
+        block.wide = np.concatenate([block.wide[:0], *pieces])
+        return block
+
+    def _block(self, chosen: NDArray[np.int64], n: int, start: int) -> Block:
+        """Some groups: the entries at the offsets chosen, or the first n where there are none."""
         layout = self.layout
-        picked = self._touched[: self.counters[TOUCHED]] if touched else _NO_OFFSETS
-        n = len(picked) if touched else self.groups
         words = np.frombuffer(pa.allocate_buffer(8 * max(1, layout.size * n)), np.int64)
         words = words[: layout.size * n].reshape(layout.size, n)
         if n:
-            columns(self._entries, layout.size, picked, words)
+            columns(self._entries, layout.size, chosen, words)
         blocks = int(self.counters[WIDE_USED])
+        located = chosen // layout.size if len(chosen) else np.arange(1, n + 1)
         return Block(
             layout,
             np.full(n, start, np.int64),
             words,
             self._arena.view(np.uint8)[: self.counters[ARENA]],
             self._wide[: blocks * WIDE_WORDS].reshape(blocks, WIDE_WORDS),
+            {
+                kind.label: extra.states(located)
+                for kind, extra in zip(layout.kinds, self._extras, strict=True)
+            },
         )
 
     def stamp(self, epoch: int) -> None:
         """Begin a new epoch: nothing is touched yet."""
         self.counters[STAMP], self.counters[TOUCHED] = epoch, 0
 
-    def fill(self, states: NDArray[np.int64], wide: NDArray[np.int64]) -> None:
+    def fill(
+        self, states: NDArray[np.int64], wide: NDArray[np.int64], extras: Mapping[str, Any]
+    ) -> None:
         """Set the states of entries 1, 2, ... from a restored block of as many groups.
 
         Shape: states (layout.size, groups); their heads count in wide (sums, WIDE_WORDS).
@@ -367,6 +497,7 @@ class Table:
             self.counters[WIDE_USED] = sums
         entries = self._entries[layout.size : (n + 1) * layout.size].reshape(n, layout.size)
         entries[:, layout.states_at :] = states[layout.states_at :].T
+        self.absorb(np.arange(1, n + 1), extras)
 
     def free(self) -> None:
         """Give all buffers back; the table is done."""
@@ -374,3 +505,4 @@ class Table:
             self._pool.give(buffer)
         self._entries = self._raw_index = self._arena = self._wide = _NO_OFFSETS
         self._index = self._raw_index.view(np.uint32)
+        self._extras = []

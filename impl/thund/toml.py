@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -13,40 +12,46 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from thund.checks import fail
+from thund import calls
 from thund.definition import (
+    CalendarSpec,
+    DeduplicateSpec,
     DuckDbSpec,
     FilesSpec,
+    HoppingSpec,
     MemorySpec,
+    ParquetSpec,
     Pipeline,
+    SessionSpec,
     StreamSpec,
     TriggerSpec,
     TumblingSpec,
     WatermarkSpec,
 )
 from thund.durations import ALLOWED, format_duration, parse_duration
+from thund.refusal import fail, nearest
 from thund_contract.errors import CallerError
-from thund_contract.vocabulary import COUNT, OPERATIONS
 
 Raw = dict[str, Any]
 
 DURATIONS = {
-    "window": ("size", "offset"),
-    "watermark": ("delay", "grace", "max_future"),
+    "window": ("size", "slide", "gap", "offset"),
+    "watermark": ("delay", "grace", "max_future", "idle_timeout"),
+    "deduplicate": ("remember",),
     "trigger": ("interval",),
 }
 KINDS: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "source": (FilesSpec, StreamSpec),
     "watermark": (WatermarkSpec,),
-    "window": (TumblingSpec,),
-    "sink": (DuckDbSpec, MemorySpec),
+    "deduplicate": (DeduplicateSpec,),
+    "window": (TumblingSpec, HoppingSpec, SessionSpec, CalendarSpec),
+    "sink": (DuckDbSpec, ParquetSpec, MemorySpec),
     "trigger": (TriggerSpec,),
 }
 PATHS = (("source", "path"), ("sink", "path"), (None, "state_root"))
 
 _AT = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
-_CALL = re.compile(r"([A-Za-z_]+)\s*(?:\((.*)\))?", re.DOTALL)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -114,6 +119,7 @@ def decode(raw: Mapping[str, Any], *, where: str) -> Pipeline:
             if isinstance(table, dict) and key in table:
                 table[key] = _duration(f"{section}.{key}", table[key], where)
     _apply_types(data, where)
+    _apply_columns(data, where)
     if "aggregates" in data:
         data["aggregates"] = _aggregates(data["aggregates"], where)
     try:
@@ -170,27 +176,40 @@ def _apply_lateness(data: Raw, where: str) -> None:
 def _apply_types(data: Raw, where: str) -> None:
     source = data.get("source")
     if isinstance(source, dict) and "types" in source:
-        types = source["types"]
-        if not isinstance(types, dict):
+        types = _pairs("source.types", source["types"], 'delay = "int64"', where)
+        source["types"] = sorted(types)
+
+
+def _apply_columns(data: Raw, where: str) -> None:
+    """Renaming has no order; an expression may use the columns that were derived before it."""
+    if "rename" in data:
+        data["rename"] = sorted(_pairs("rename", data["rename"], 'new = "old"', where))
+    if "derive" in data:
+        example = 'hour = "hour(departure)"'
+        data["derive"] = _pairs("derive", data["derive"], example, where)
+
+
+def _pairs(key: str, table: object, example: str, where: str) -> list[tuple[str, str]]:
+    if not isinstance(table, dict):
+        fail(
+            key,
+            table,
+            "is no table",
+            allowed="a table of texts",
+            action=f"write [{key}], then lines such as {example}",
+            where=where,
+        )
+    for name, text in table.items():
+        if not isinstance(text, str):
             fail(
-                "source.types",
-                types,
-                "is no table",
-                allowed='a table of column = "type"',
-                action='write [source.types], then lines such as delay = "int64"',
+                f"{key}.{name}",
+                text,
+                "is no text",
+                allowed=f"a text, such as {example}",
+                action="write it in quotes",
                 where=where,
             )
-        for column, name in types.items():
-            if not isinstance(name, str):
-                fail(
-                    f"source.types.{column}",
-                    name,
-                    "is no type",
-                    allowed='the name of a type, such as "int64"',
-                    action="write the name in quotes",
-                    where=where,
-                )
-        source["types"] = sorted(types.items())
+    return list(table.items())
 
 
 def _aggregates(value: object, where: str) -> list[Raw]:
@@ -207,23 +226,20 @@ def _aggregates(value: object, where: str) -> list[Raw]:
 
 
 def _aggregate(name: str, text: object, where: str) -> Raw:
-    call = _CALL.fullmatch(text.strip()) if isinstance(text, str) else None
-    operation, column = (call.group(1), call.group(2)) if call else (None, None)
-    if operation not in OPERATIONS or (column is not None and not column.strip()):
-        guess = _nearest(operation or "", OPERATIONS)
+    try:
+        operation, columns = calls.parse(text if isinstance(text, str) else "")
+    except ValueError:
         fail(
             f"aggregates.{name}",
             text,
             "is no aggregate",
-            allowed=f'"{COUNT}", or "operation(column)" with {", ".join(OPERATIONS)}',
-            action=f'did you mean "{guess}"?' if guess else "write it in this form",
+            allowed='"count", "operation(column)" or "operation(column, column)"; '
+            "a column whose name has a comma or a quote is written in quotes itself",
+            action="write it in this form",
             where=where,
         )
-    return {"name": name, "operation": operation, "column": column}
-
-
-def _nearest(word: str, words: tuple[str, ...]) -> str | None:
-    return next(iter(difflib.get_close_matches(word.lower(), words, 1)), None)
+    first, others = (columns[0], columns[1:]) if columns else (None, ())
+    return {"name": name, "operation": operation, "column": first, "others": others}
 
 
 def _explain(message: str, raw: Mapping[str, Any], where: str) -> NoReturn:
@@ -242,7 +258,7 @@ def _explain(message: str, raw: Mapping[str, Any], where: str) -> NoReturn:
         )
     key = f"{path}.{named.group(2)}" if path else named.group(2)
     if named.group(1) == "contains unknown":
-        guess = _nearest(named.group(2), fields)
+        guess = nearest(named.group(2).lower(), fields)
         raise CallerError(
             f"{key}: no such key",
             allowed=", ".join(fields),
@@ -325,10 +341,15 @@ def _allowed_missing(key: str, path: str) -> str:
         "key": 'a list of columns, such as key = ["carrier"]; [] for one group',
         "source": '[source] with kind = "files" and path = "data"',
         "watermark": '[watermark] with column and allowed_lateness = "2h"',
-        "window": '[window] with size = "1h"',
+        "window": '[window] with kind = "tumbling" and size = "1h"',
         "aggregates": '[aggregates] with lines such as n = "count"',
         "sink": '[sink] with kind = "duckdb", path = "out.duckdb" and table = "result"',
         "window.size": 'a duration above zero, such as size = "1h"',
+        "window.slide": 'a duration up to the size, such as slide = "5m"',
+        "window.gap": 'a duration above zero, such as gap = "30m"',
+        "window.zone": 'the name of a time zone, such as zone = "Europe/Berlin"',
+        "window.unit": "hour, day, week or month",
+        "deduplicate.by": 'a list of columns, such as by = ["event_id"]',
     }
     return examples.get(key, "a text")
 
@@ -345,16 +366,24 @@ def encode(pipeline: Pipeline) -> Raw:
             ("mode", pipeline.mode, "recompute"),
             ("state_root", pipeline.state_root, None),
             ("output", pipeline.output, "append"),
+            ("panes", pipeline.panes, None),
+            ("filter", pipeline.filter, None),
             ("credits", pipeline.credits, 1_048_576),
         )
         if value != default
     }
     raw["key"] = list(pipeline.key)
-    raw |= {name: section(getattr(pipeline, name)) for name in ("source", "watermark", "window")}
-    raw["aggregates"] = {
-        each.name: each.operation if each.column is None else f"{each.operation}({each.column})"
-        for each in pipeline.aggregates
+    raw["source"] = section(pipeline.source)
+    raw |= {
+        name: dict(pairs)
+        for name, pairs in (("rename", pipeline.rename), ("derive", pipeline.derive))
+        if pairs
     }
+    raw["watermark"] = section(pipeline.watermark)
+    if pipeline.deduplicate:
+        raw["deduplicate"] = section(pipeline.deduplicate)
+    raw["window"] = section(pipeline.window)
+    raw["aggregates"] = {each.name: calls.text_of(each) for each in pipeline.aggregates}
     raw["sink"] = section(pipeline.sink)
     raw["trigger"] = section(pipeline.trigger)
     return raw

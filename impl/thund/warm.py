@@ -7,7 +7,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from thund.builder import count, max_, mean, memory, min_, pipeline, stream, sum_
+from thund.builder import (
+    count,
+    max_,
+    mean,
+    memory,
+    min_,
+    pipeline,
+    stddev_pop,
+    stream,
+    sum_,
+    var_samp,
+)
 from thund.launch import run
 
 TIMES = [0, 3, 1, 25, 4, None, 31, 30, 12, 44]
@@ -24,6 +35,7 @@ def warm() -> int:
             "word": pa.array(WORDS),
             "number": pa.array([1, None, 2, 1, 2, 3, 4, 5, 6, 7], pa.int64()),
             "x": pa.array(floats, pa.float64()),
+            "exact": pa.array(range(10), pa.decimal128(10, 2)),
         }
     )
     total = 0
@@ -33,7 +45,7 @@ def warm() -> int:
             .source(stream(partition_column="p"))
             .watermark("t", delay=1, grace=1)
             .key(*keys)
-            .tumbling(10)
+            .hopping(10, slide=4)
             .aggregate(
                 rows=count(),
                 values=count("x"),
@@ -43,6 +55,10 @@ def warm() -> int:
                 total=sum_("number"),
                 usual=mean("number"),
                 most=max_("number"),
+                spread=var_samp("number"),
+                float_spread=stddev_pop("x"),
+                exact_total=sum_("exact"),
+                exact_mean=mean("exact"),
             )
             .sink(memory())
             .output("update")
@@ -51,4 +67,24 @@ def warm() -> int:
             .build()
         )
         total += run(made, stream=[batch]).progress.accepted
-    return total
+    return total + _sessions()
+
+
+def _sessions() -> int:
+    """So many that closed ones are cleared away, and a row in the second epoch that joins two."""
+    apart, half = range(0, 15_000, 10), 14_985
+    batch = pa.record_batch({"t": pa.array([*apart, half, *apart], pa.int64())})
+    made = (
+        pipeline("warm")
+        .source(stream())
+        .watermark("t", delay=30, grace=0, late_rule="window")
+        .key()
+        .session(8)
+        .aggregate(rows=count())
+        .sink(memory())
+        .output("update")
+        .incremental("memory://")
+        .trigger(rows=1500, once=True, drain=True)
+        .build()
+    )
+    return run(made, stream=[batch]).progress.accepted

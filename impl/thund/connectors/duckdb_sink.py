@@ -360,6 +360,9 @@ _PLAIN = {
 
 def _column(field: Any, where: str) -> _Column:
     """Where a column goes. Raises: CallerError for a type that DuckDB cannot hold exactly."""
+    if pa.types.is_list(field.type):
+        inner = _column(pa.field(field.name, field.type.value_type), where)
+        return _Column(field.name, field.type, pa.list_(inner.stored), f"{inner.sql}[]")
     stored = _stored_type(field.type)
     if stored in _PLAIN:
         sql = _PLAIN[stored]
@@ -373,7 +376,7 @@ def _column(field: Any, where: str) -> _Column:
         raise CallerError(
             f"column {field.name} has the type {field.type}",
             allowed="booleans, numbers (decimals up to 38 digits), texts, bytes, dates, times, "
-            "timestamps and durations",
+            "timestamps and durations, and lists of these",
             where=where,
             action="use another key or aggregate, or cast the column in the source",
             code="column_type",
@@ -386,6 +389,8 @@ def _stored_type(declared: Any) -> Any:
     kind = pa.types
     if kind.is_dictionary(declared):
         return _stored_type(declared.value_type)
+    if kind.is_list(declared):
+        return pa.list_(_stored_type(declared.value_type))
     if kind.is_timestamp(declared):
         return pa.timestamp("ns" if declared.unit == "ns" else "us")
     if kind.is_time(declared):

@@ -35,6 +35,7 @@ from thund.connectors.probe import one_format, refuse_column, schema_of
 from thund.connectors.text import TextRows
 from thund.definition import FilesSpec, Pipeline
 from thund.order import merge
+from thund.prepare import source_columns, source_time
 from thund.source import READ_ROWS
 from thund_contract.errors import CallerError, InputError
 from thund_contract.vocabulary import NONE_BEFORE
@@ -52,18 +53,12 @@ def open_files(pipeline: Pipeline) -> FileSource:
     """
     spec = pipeline.source
     assert isinstance(spec, FilesSpec)
-    values = [each.column for each in pipeline.aggregates]
-    used = [
-        pipeline.watermark.column,
-        *pipeline.key,
-        *values,
-        spec.order_by,
-        spec.partition_column,
-    ]
+    config = pipeline.config()
+    used = [*source_columns(config), spec.order_by, spec.partition_column]
     columns = tuple(dict.fromkeys(name for name in used if name is not None))
     return FileSource(
         spec,
-        event_time=pipeline.watermark.column,
+        event_time=source_time(config),
         columns=columns,
         bounded=bool(pipeline.trigger.once),
     )

@@ -2,7 +2,7 @@
 
 A file's name is made of its epoch alone, so a replay finds it there: each epoch is kept exactly
 once. A row that is shown again in a later epoch stands in both files; the one with the greater
-_epoch counts.
+_epoch counts. With panes the log is that of the panes, which say themselves what each one replaces.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from thund import parquet
 from thund import sink as rules
@@ -25,15 +26,16 @@ _LANE_FILE = re.compile(rf"({'|'.join(LANES)})-[0-9]{{12}}\.parquet")
 class ParquetSink:
     """A folder of rows-N.parquet, and lane files late-N, invalid-N and unfit-N where they have rows.
 
-    schema is that of an outbox's rows. The rows' file is put last, if absent, and carries the
-    record: it is what makes the epoch applied.
+    schema is that of an outbox's rows, or of its panes where panes is true: rows-N then has these.
+    The rows' file is put last, if absent, and carries the record: it is what makes the epoch
+    applied.
 
-    Law: K5, M3.
+    Law: E6, K5, M3.
     """
 
-    def __init__(self, store: Store, schema: pa.Schema) -> None:
+    def __init__(self, store: Store, schema: pa.Schema, *, panes: bool = False) -> None:
         self.name = f"parquet {store.url}"
-        self._store, self._schema = store, schema
+        self._store, self._schema, self._panes = store, schema, panes
 
     def record(self) -> Record | None:
         last = max(self._epochs(), default=0)
@@ -49,16 +51,20 @@ class ParquetSink:
     def apply(self, outbox: Outbox, *, pipeline: str, generation: str) -> bool:
         """Put the files of an epoch, the rows last.
 
-        Law: K5, M3.
-        Raises: CallerError for a tombstone, which a log of rows cannot keep.
+        Law: E6, K5, M3.
+        Raises: CallerError for a tombstone, which a log of rows without panes cannot keep.
         """
         own = Record(pipeline, generation, outbox.epoch)
-        rules.require_schema(self._schema, outbox.rows.schema, name=self.name)
+        shown = outbox.panes if self._panes else outbox.rows
+        assert shown is not None
+        rules.require_schema(self._schema, shown.schema, name=self.name)
         record = self.record()
         if not rules.due(record, name=self.name, rows=False, own=own):
             return False
-        if any(outbox.rows.column("_deleted").to_pylist()):
-            raise self._cannot("take a row away")
+        if not self._panes:
+            if pc.any(shown.column("_deleted")).as_py():
+                raise self._cannot("take a row away")
+            shown = shown.drop_columns(["_deleted"])
         marks = {"thund_pipeline": pipeline, "thund_generation": generation}
         lanes = {
             _file(lane, outbox.epoch): parquet.encode(rules.with_epoch(rows, outbox.epoch))
@@ -66,7 +72,7 @@ class ParquetSink:
             if rows.num_rows
         }
         self._store.put_files(lanes)
-        rows = outbox.rows.drop_columns(["_deleted"]).replace_schema_metadata(marks)
+        rows = shown.replace_schema_metadata(marks)
         return self._store.put_if_absent(_file("rows", outbox.epoch), parquet.encode(rows))
 
     def replace(self, outbox: Outbox, *, pipeline: str, version: int) -> bool:
@@ -76,9 +82,11 @@ class ParquetSink:
         raise self._cannot("be emptied in one transaction")
 
     def table(self) -> pa.Table:
+        """The rows of all epochs, sorted by _gar_id; panes by their numbers too, in their order."""
         shown = pa.schema([field for field in self._schema if field.name != "_deleted"])
         files = [self._read("rows", epoch) for epoch in sorted(self._epochs())]
-        return pa.concat_tables([shown.empty_table(), *files]).sort_by("_gar_id")
+        order = [(name, "ascending") for name in ("_gar_id", "_pane") if name in shown.names]
+        return pa.concat_tables([shown.empty_table(), *files]).sort_by(order)
 
     def lanes(self) -> dict[str, pa.Table]:
         """The lanes of the epochs that are applied; a lane file alone is no part of it."""

@@ -21,6 +21,8 @@ QUEUE_BATCHES = 4
 """How many read batches may wait; what they hold is bounded by the credits too."""
 WAIT_S = 0.2
 """How long the reader sleeps where a source has nothing more, and is not bounded by `once`."""
+CLOCK_MS = 1000
+"""How old the reading of a long epoch may be that rows from the future are compared with."""
 STOP_TRIES = 10
 """How many times WAIT_S a reader may take to end; one whose source never answers is left behind."""
 
@@ -34,6 +36,9 @@ class Progress:
     admitted: int
     late: int
     invalid: int
+    filtered: int
+    repeated: int
+    late_window_drops: int
     duplicates: int
     watermark: int
     drained: bool
@@ -41,7 +46,7 @@ class Progress:
 
 
 def progress_of(core: Core, *, epoch: int) -> Progress:
-    """The counters as they stand. Law: A5, A6."""
+    """The counters as they stand. Law: A2, A5, A6, A7, A8."""
     states = core.partitions()
     return Progress(
         epoch=epoch,
@@ -49,6 +54,9 @@ def progress_of(core: Core, *, epoch: int) -> Progress:
         admitted=sum(p.admitted for p in states),
         late=sum(p.late for p in states),
         invalid=sum(p.invalid for p in states),
+        filtered=sum(p.filtered for p in states),
+        repeated=sum(p.repeated for p in states),
+        late_window_drops=sum(p.late_window_drops for p in states),
         duplicates=core.duplicates,
         watermark=core.watermark.W,
         drained=core.drained,
@@ -158,10 +166,10 @@ def run(
         _check_nothing_more(engine, source)
         return progress_of(engine.core, epoch=engine.last)
     reader = _Reader(source, engine, once=bool(trigger.once))
-    begun_ms = now()
+    begun_ms = read_ms = now()
     try:
         while not stop.is_set():
-            item = reader.next(WAIT_S)
+            item = _wait(reader, engine)
             if isinstance(item, BaseException):
                 raise item
             if item is None and trigger.once:
@@ -170,10 +178,15 @@ def run(
                 _assign(engine, item.partitions)
                 reader.sent.update({name: engine.position(name) for name in item.partitions})
             elif isinstance(item, Delivery):
+                if engine.core.begun and now() - read_ms >= CLOCK_MS:
+                    engine.tick()
+                    read_ms = now()
                 engine.deliver(item, max_rows=trigger.rows)
             if _due(engine, trigger, now() - begun_ms):
                 engine.commit()
                 begun_ms = now()
+            if not trigger.once:
+                engine.read_idleness()
             reader.go_on.set()
             progress(progress_of(engine.core, epoch=engine.last))
         if trigger.drain and trigger.once and not stop.is_set():
@@ -185,6 +198,16 @@ def run(
     last = progress_of(engine.core, epoch=engine.last)
     progress(last)
     return last
+
+
+def _wait(
+    reader: _Reader, engine: Engine
+) -> Delivery | _Appeared | BaseException | _Nothing | None:
+    """What comes next. Only this wait runs idle clocks, for what comes of it, too. Law: W4."""
+    engine.resume()
+    item = reader.next(WAIT_S)
+    engine.waited()
+    return item
 
 
 def _assign(engine: Engine, partitions: tuple[str, ...]) -> None:

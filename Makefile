@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test verify lint lock clean help
+.PHONY: demo test verify soak lint lock clean help
 
 help:
 	@echo "make demo    flights of 2013 through the engine, three kills, and the proof"
 	@echo "make test    the whole test suite"
 	@echo "make verify  every specification under TLC"
+	@echo "make soak    200,000 drawn scenarios, reference against implementation"
 	@echo "make lint    ruff and mypy"
 	@echo "make lock    pin the dependencies anew (needs uv)"
 	@echo "make clean   remove what the others made"
@@ -23,6 +24,9 @@ test: $(READY)
 
 verify: $(READY)
 	$(BIN)/thund verify
+
+soak: $(READY)
+	$(BIN)/thund soak
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -20,13 +20,23 @@ import pyarrow as pa
 from thund.batch import UNREADABLE_TIME, Delivery
 from thund.history import History
 from thund.manifest import Manifest
+from thund.prepare import Preparation
 from thund.source import Source
 from thund_conformance.compare import epoch_differences
 from thund_conformance.engines.carrier import from_arrow
 from thund_conformance.engines.thund import epoch_record
 from thund_conformance.replay import take
 from thund_contract.errors import CallerError
-from thund_contract.vocabulary import NONE_BEFORE, Config, EpochRecord, Item, Row, Rows
+from thund_contract.vocabulary import (
+    NONE_BEFORE,
+    Aggregate,
+    Config,
+    EpochRecord,
+    Item,
+    Row,
+    Rows,
+)
+from thund_reference import output
 from thund_reference.process import Process
 
 PER_UNIT = {"s": (1000, 1), "ms": (1, 1), "us": (1, 1000), "ns": (1, 1_000_000)}
@@ -103,18 +113,20 @@ class _Again:
             )
         process = self.process
         process.end_epoch()
-        puts, unfit = process.outbox(manifest.epoch)
+        rows_out, unfit, panes = output.outbox(process, manifest.epoch)
         record = EpochRecord(
             epoch=manifest.epoch,
             items=tuple(process.items),
             watermark=process.watermark,
             partitions=process.partition_states(),
             state=process.window_states(),
-            outbox=tuple(puts),
+            outbox=tuple(rows_out),
             late=tuple(process.late),
             invalid=tuple(process.invalid),
             unfit=tuple(unfit),
             drained=process.drained,
+            seen=process.remembered(),
+            panes=tuple(panes),
         )
         return record, sum(i.rows for i in items if isinstance(i, Rows))
 
@@ -151,26 +163,37 @@ class _Again:
 
 
 def rows_of(config: Config, delivery: Delivery) -> list[Row]:
-    """Arrow rows as the reference sees them."""
-    columns = delivery.columns
+    """Arrow rows as the reference sees them: with what comes of renaming, deriving and the filter."""
     count = delivery.num_rows
+    prepared = Preparation(config, delivery.columns.schema).apply(delivery.columns)
+    columns = prepared.columns
     keys = [from_arrow(columns.column(name)) for name in config.key]
-    values = [
-        [None] * count if a.column is None else from_arrow(columns.column(a.column))
-        for a in config.aggregates
-    ]
-    key_rows = list(zip(*keys, strict=True)) if keys else [()] * count
-    value_rows = list(zip(*values, strict=True)) if values else [()] * count
+    ids = [from_arrow(columns.column(name)) for name in config.deduplicate]
+    values = [_values(aggregate, columns) for aggregate in config.aggregates]
     names = [delivery.partitions[i] for i in delivery.partition.tolist()]
     rows = zip(
         names,
         delivery.offset.tolist(),
         event_times(config, columns),
-        key_rows,
-        value_rows,
+        _across(keys, count),
+        _across(values, count),
+        [True] * count if prepared.passes is None else prepared.passes.tolist(),
+        _across(ids, count),
         strict=True,
     )
     return [Row(*row) for row in rows]
+
+
+def _across(columns: list[list[object]], count: int) -> list[tuple[object, ...]]:
+    return list(zip(*columns, strict=True)) if columns else [()] * count
+
+
+def _values(aggregate: Aggregate, columns: pa.RecordBatch) -> list[object]:
+    """What an aggregate reads of each row: a value, or a tuple of several."""
+    if aggregate.column is None:
+        return [None] * columns.num_rows
+    found = [from_arrow(columns.column(n)) for n in (aggregate.column, *aggregate.others)]
+    return list(zip(*found, strict=True)) if aggregate.others else found[0]
 
 
 def event_times(config: Config, columns: pa.RecordBatch) -> list[object]:

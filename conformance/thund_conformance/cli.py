@@ -1,4 +1,4 @@
-"""`thund conform`: run the conformance suite on the implementation, or on an engine of your own."""
+"""`thund conform` and `thund soak`: judge the implementation, or an engine of your own."""
 
 from __future__ import annotations
 
@@ -45,6 +45,46 @@ def conform(
     options += [f"--thund-engine={name}" for name in names]
     options += ["--thund-reach"] * reach + ["--thund-rewrite"] * rewrite
     raise SystemExit(int(pytest.main([*COMMON, *options, str(SUITE)])))
+
+
+@click.command()
+@click.option("--scenarios", default=200_000, show_default=True, type=click.IntRange(1))
+@click.option("--seed", type=click.IntRange(0), help="Draw the scenarios of an earlier run again.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1))
+def soak(*, scenarios: int, seed: int | None, jobs: int) -> None:
+    """Draw scenarios by the hundred thousand, and compare the implementation with the reference.
+
+    The table says what they reached; a situation that none reached fails the run, as a difference
+    does. The exit code is 0 or 1, and the last line says PASS or FAIL.
+    """
+    import random
+    import sys
+
+    from thund_conformance import reach
+    from thund_conformance import soak as soaking
+    from thund_conformance.plugin import FAILURES
+    from thund_conformance.verify.display import output, show_count
+
+    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    click.echo(f"soak: --seed={seed} --scenarios={scenarios}")
+    with show_count(output(), scenarios, "scenarios") as tell:
+        found = soaking.soak(scenarios, seed=seed, jobs=jobs, tell=tell)
+    missing = [s for s in reach.unreached(found.reached) if s not in reach.WRITTEN_ONLY]
+    click.echo(reach.table(found.reached))
+    for index, (scenario, difference) in enumerate(found.failures):
+        FAILURES.mkdir(exist_ok=True)
+        path = FAILURES / f"soak-{seed}-{index}.txt"
+        path.write_text(scenario, encoding="utf-8")
+        click.echo(f"\n{difference}\n\n{scenario}\nwritten to {path}")
+    if missing:
+        click.echo("no scenario reached: " + "; ".join(missing))
+    passed = not found.failures and not missing
+    click.echo(
+        f"soak: {'PASS' if passed else 'FAIL'} scenarios={found.scenarios} "
+        f"differences={len(found.failures)} unreached={len(missing)} "
+        f"seconds={found.seconds:.0f} seed={seed}"
+    )
+    sys.exit(0 if passed else 1)
 
 
 COMMON = ("-p", "thund_conformance.plugin", "--import-mode=importlib", "--strict-markers", "-q")

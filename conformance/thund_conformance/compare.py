@@ -59,7 +59,7 @@ class _Names:
     right: str
 
 
-UNORDERED = ("partitions", "state", "outbox", "late", "invalid", "unfit")
+UNORDERED = ("partitions", "state", "outbox", "late", "invalid", "unfit", "seen", "panes")
 """Fields of an EpochRecord that are bags; their order is a matter of display."""
 
 

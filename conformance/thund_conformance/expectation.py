@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from thund_conformance.words import literal
 from thund_contract.engine import Outcome
 from thund_contract.scenario import Scenario
-from thund_contract.vocabulary import EpochRecord, InvalidRow, LateRow, PartitionState, Unfit
+from thund_contract.vocabulary import (
+    EpochRecord,
+    InvalidRow,
+    LateRow,
+    Pane,
+    PartitionState,
+    Unfit,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,7 @@ class EpochSummary:
     late: tuple[LateRow, ...]
     invalid: tuple[InvalidRow, ...]
     unfit: tuple[Unfit, ...]
+    panes: tuple[Pane, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +80,9 @@ def _summary(epoch: EpochRecord) -> EpochSummary:
         tuple(sorted(epoch.late, key=lambda r: (r.partition, r.offset))),
         tuple(sorted(epoch.invalid, key=lambda r: (r.partition, r.offset))),
         tuple(sorted(epoch.unfit, key=lambda u: (u.id, u.aggregate))),
+        tuple(sorted((replace(p, id="") for p in epoch.panes), key=_place_of)),
     )
+
+
+def _place_of(pane: Pane) -> tuple[object, ...]:
+    return (pane.start_ms, list(map(literal, pane.key)), pane.number, not pane.retraction)

@@ -10,11 +10,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from thund_conformance.expectation import Expected, Golden, expected_of
-from thund_conformance.golden_reader import SCALARS, read_expected, read_scenario
+from thund_conformance.golden_reader import (
+    PAIRS,
+    RARER,
+    SCALARS,
+    read_expected,
+    read_scenario,
+)
 from thund_conformance.words import literal, number, word
 from thund_contract.scenario import (
     AddPartition,
     Barrier,
+    Busy,
     Crash,
     Deliver,
     DrainAll,
@@ -26,7 +33,17 @@ from thund_contract.scenario import (
     Step,
     Tick,
 )
-from thund_contract.vocabulary import NONE_BEFORE, Config, PartitionState, Row
+from thund_contract.vocabulary import (
+    CALENDAR,
+    HOPPING,
+    NONE_BEFORE,
+    SESSION,
+    Config,
+    Pane,
+    PartitionState,
+    Row,
+    WindowSpec,
+)
 
 __all__ = [
     "CUT",
@@ -96,11 +113,14 @@ def _config_lines(config: Config) -> list[str]:
     plain = Config(config.pipeline, config.event_time, (), config.window, ())
     lines = [f"pipeline {word(config.pipeline)}", f"event_time {word(config.event_time)}"]
     lines.append(" ".join(["key", *map(word, config.key)]))
-    w = config.window
-    lines.append(f"window {word(w.kind)} size={w.size_ms} offset={w.offset_ms}")
+    lines.append(_window_line(config.window))
     for a in config.aggregates:
-        column = [] if a.column is None else [word(a.column)]
-        lines.append(" ".join(["aggregate", word(a.name), word(a.operation), *column]))
+        columns = [] if a.column is None else [word(a.column), *map(word, a.others)]
+        lines.append(" ".join(["aggregate", word(a.name), word(a.operation), *columns]))
+    for name in PAIRS:
+        lines += [f"{name} {word(new)} {literal(old)}" for new, old in getattr(config, name)]
+    if config.deduplicate:
+        lines.append(" ".join(["deduplicate", *map(word, config.deduplicate)]))
     for name in SCALARS:
         value = getattr(config, name)
         if value != getattr(plain, name):
@@ -108,9 +128,23 @@ def _config_lines(config: Config) -> list[str]:
     return lines
 
 
+def _window_line(w: WindowSpec) -> str:
+    if w.kind == SESSION:
+        return f"window session gap={w.gap_ms}"
+    if w.kind == CALENDAR:
+        return f"window calendar {w.unit} {literal(w.zone)} offset={w.offset_ms}"
+    slide = f" slide={w.slide_ms}" if w.kind == HOPPING else ""
+    return f"window {w.kind} size={w.size_ms} offset={w.offset_ms}{slide}"
+
+
 def _row_line(row: Row) -> str:
-    key, values = " ".join(map(literal, row.key)), " ".join(map(literal, row.values))
-    return f"  {row.offset} at {literal(row.event_time)} key {key}".rstrip() + f" values {values}"
+    words = [f"  {row.offset} at", literal(row.event_time)]
+    if row.passes is not True:
+        words += ["passes", literal(row.passes)]
+    if row.id:
+        words += ["id", *map(literal, row.id)]
+    words += ["key", *map(literal, row.key), "values", *map(literal, row.values)]
+    return " ".join(words)
 
 
 def _step_line(step: Step) -> str:
@@ -127,6 +161,8 @@ def _step_line(step: Step) -> str:
             return f"remove {word(partition)}"
         case Tick(by_ms):
             return f"tick {by_ms}"
+        case Busy(by_ms):
+            return f"busy {by_ms}"
         case Barrier():
             return "barrier"
         case Crash(after):
@@ -149,6 +185,7 @@ def _expected_lines(expected: Expected) -> list[str]:
             reason = f"{word(bad.reason)} W={number(bad.watermark)}"
             lines.append(f"  invalid {word(bad.partition)} {bad.offset} {reason}")
         lines += [f"  unfit {u.id} {word(u.aggregate)} {literal(u.value)}" for u in e.unfit]
+        lines += map(_pane_line, e.panes)
     lines.append("table")
     for r in expected.table:
         key, values = " ".join(map(literal, r.key)), " ".join(map(literal, r.values))
@@ -166,4 +203,12 @@ def _partition_line(p: PartitionState) -> str:
     last = "none" if p.last == NONE_BEFORE else str(p.last)
     counted = f"accepted={p.accepted} admitted={p.admitted} late={p.late} invalid={p.invalid}"
     kind = "partition" if p.assigned else "removed"
-    return f"  {kind} {word(p.partition)} last={last} max={known} {counted}"
+    more = [f"{name}={getattr(p, name)}" for name in RARER if getattr(p, name)]
+    words = [f"  {kind}", word(p.partition), f"last={last} max={known} {counted}", *more]
+    return " ".join([*words, *["idle"] * p.idle])
+
+
+def _pane_line(pane: Pane) -> str:
+    key, values = " ".join(map(literal, pane.key)), " ".join(map(literal, pane.values))
+    head = f"  {'retraction' if pane.retraction else 'pane'} {pane.number} {pane.timing}"
+    return f"{head} from {pane.start_ms} to {pane.end_ms} key {key}".rstrip() + f" values {values}"

@@ -13,6 +13,7 @@ from thund_conformance.words import Words
 from thund_contract.scenario import (
     AddPartition,
     Barrier,
+    Busy,
     Crash,
     Deliver,
     DrainAll,
@@ -25,11 +26,15 @@ from thund_contract.scenario import (
     Tick,
 )
 from thund_contract.vocabulary import (
+    CALENDAR,
+    HOPPING,
     NONE_BEFORE,
+    SESSION,
     Aggregate,
     Config,
     InvalidRow,
     LateRow,
+    Pane,
     PartitionState,
     Row,
     Unfit,
@@ -46,8 +51,17 @@ SCALARS = (
     "watermark_update",
     "operator",
     "credits",
+    "idle_timeout_ms",
+    "filter",
+    "remember_ms",
+    "panes",
 )
 """Fields of a Config that have a line of their own where they are not the default."""
+PAIRS = ("rename", "derive")
+"""Fields of a Config that have a line for each of their pairs."""
+COUNTERS = ("accepted", "admitted", "late", "invalid")
+RARER = ("filtered", "repeated", "late_window_drops")
+"""Counters of a partition that are shown where they are not 0."""
 
 
 def read_scenario(text: str) -> Scenario:
@@ -81,6 +95,7 @@ class _ScenarioReader:
         self.texts: dict[str, object] = {}
         self.key: tuple[str, ...] = ()
         self.window = WindowSpec(1)
+        self.pairs: dict[str, list[tuple[str, object]]] = {name: [] for name in PAIRS}
         self.aggregates: list[Aggregate] = []
         self.logs: list[tuple[str, list[Row]]] = []
         self.assigned: tuple[str, ...] = ()
@@ -103,10 +118,15 @@ class _ScenarioReader:
         elif head == "key":
             self.key = words.rest()
         elif head == "window":
-            kind = words.plain()
-            self.window = WindowSpec(words.named("size"), words.named("offset"), kind)
+            self.window = _parse_window(words)
         elif head == "aggregate":
-            self.aggregates.append(Aggregate(*words.rest()))
+            name, operation, *columns = words.rest()
+            column, others = (columns[0] if columns else None), tuple(columns[1:])
+            self.aggregates.append(Aggregate(name, operation, column, others))
+        elif head in PAIRS:
+            self.pairs[head].append((words.plain(), words.value()))
+        elif head == "deduplicate":
+            self.texts[head] = words.rest()
         elif head in SCALARS:
             self.texts[head] = words.value()
         elif head == "log":
@@ -121,8 +141,9 @@ class _ScenarioReader:
         assert isinstance(pipeline, str)
         assert isinstance(event_time, str)
         config = Config(pipeline, event_time, self.key, self.window, tuple(self.aggregates))
+        pairs = {name: tuple(found) for name, found in self.pairs.items()}
         return Scenario(
-            config=replace(config, **self.texts),  # type: ignore[arg-type]
+            config=replace(config, **self.texts, **pairs),  # type: ignore[arg-type]
             logs=tuple((name, tuple(log)) for name, log in self.logs),
             assigned=self.assigned,
             steps=tuple(self.steps),
@@ -130,13 +151,30 @@ class _ScenarioReader:
         )
 
 
+def _parse_window(words: Words) -> WindowSpec:
+    kind = words.plain()
+    if kind == SESSION:
+        return WindowSpec(0, kind=kind, gap_ms=words.named("gap"))
+    if kind == CALENDAR:
+        unit, zone = words.plain(), str(words.value())
+        return WindowSpec(0, words.named("offset"), kind, unit=unit, zone=zone)
+    size, offset = words.named("size"), words.named("offset")
+    return WindowSpec(size, offset, kind, words.named("slide") if kind == HOPPING else 0)
+
+
 def _parse_row(partition: str, words: Words) -> Row:
     offset = words.integer()
     words.expect("at")
     event_time = words.value()
-    words.expect("key")
+    passes = words.value() if words.optional("passes") else True
+    assert passes is None or isinstance(passes, bool)
+    id_: tuple[object, ...] = ()
+    if words.optional("id"):
+        id_ = words.values_until("key")
+    else:
+        words.expect("key")
     key = words.values_until("values")
-    return Row(partition, offset, event_time, key, words.values_until(None))
+    return Row(partition, offset, event_time, key, words.values_until(None), passes, id_)
 
 
 def _parse_step(head: str, words: Words) -> Step:
@@ -153,6 +191,8 @@ def _parse_step(head: str, words: Words) -> Step:
             return RemovePartition(words.plain())
         case "tick":
             return Tick(words.integer())
+        case "busy":
+            return Busy(words.integer())
         case "barrier":
             return Barrier()
         case "crash":
@@ -191,6 +231,8 @@ class _ExpectedReader:
                 self._extend("invalid", InvalidRow(name, offset, reason, words.named("W")))
             case "unfit":
                 self._extend("unfit", Unfit(words.plain(), words.plain(), str(words.value())))
+            case "pane" | "retraction":
+                self._extend("panes", _parse_pane(words, retraction=head == "retraction"))
             case "table":
                 pass
             case "from":
@@ -212,8 +254,33 @@ class _ExpectedReader:
 def _parse_partition(words: Words, *, assigned: bool) -> PartitionState:
     name = words.plain()
     last, known = words.named_or_none("last"), words.named_or_none("max")
-    counted = [words.named(field) for field in ("accepted", "admitted", "late", "invalid")]
-    return PartitionState(name, assigned, NONE_BEFORE if last is None else last, known, *counted)
+    accepted, admitted, late, invalid = (words.named(field) for field in COUNTERS)
+    more: dict[str, int] = {}
+    while (rarer := words.next_named(RARER)) is not None:
+        more[rarer] = words.named(rarer)
+    return PartitionState(
+        name,
+        assigned,
+        NONE_BEFORE if last is None else last,
+        known,
+        accepted,
+        admitted,
+        late,
+        invalid,
+        words.optional("idle"),
+        **more,
+    )
+
+
+def _parse_pane(words: Words, *, retraction: bool) -> Pane:
+    number, timing = words.integer(), words.plain()
+    words.expect("from")
+    start = words.integer()
+    words.expect("to")
+    end = words.integer()
+    words.expect("key")
+    key = words.values_until("values")
+    return Pane("", number, timing, retraction, key, start, end, words.values_until(None))
 
 
 def _parse_late(words: Words) -> LateRow:

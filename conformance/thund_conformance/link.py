@@ -14,6 +14,7 @@ from thund_contract.errors import ThundError
 from thund_contract.scenario import (
     AddPartition,
     Barrier,
+    Busy,
     Crash,
     Deliver,
     DrainAll,
@@ -144,6 +145,9 @@ class Link:
             case Tick(by_ms):
                 self.clock_ms += by_ms
                 self.alive.tick()
+            case Busy(by_ms):
+                self.clock_ms += by_ms
+                self.alive.resume()
             case Barrier():
                 self.alive.commit()
             case Crash(after):

@@ -14,6 +14,7 @@ from thund_contract.vocabulary import (
     Config,
     Drain,
     EpochRecord,
+    Idle,
     Item,
     Remove,
     Row,
@@ -31,6 +32,8 @@ class Steps(Protocol):
     def remove(self, partition: str) -> None: ...
 
     def tick(self) -> None: ...
+
+    def idle(self, partitions: tuple[str, ...]) -> None: ...
 
     def drain(self) -> None: ...
 
@@ -57,6 +60,8 @@ def take(
             steps.add(partition)
         case Remove(partition):
             steps.remove(partition)
+        case Idle(partitions):
+            steps.idle(partitions)
         case Drain():
             steps.drain()
         case Rows():

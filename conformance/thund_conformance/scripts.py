@@ -8,7 +8,10 @@ from dataclasses import replace
 from thund_contract.engine import Outcome
 from thund_contract.scenario import DrainAll, Scenario, Step
 from thund_contract.vocabulary import (
+    CALENDAR,
     COUNT,
+    HOPPING,
+    SESSION,
     Aggregate,
     Config,
     EpochRecord,
@@ -24,11 +27,27 @@ PLAIN = Config(pipeline="p", event_time="et", key=("k",), window=WindowSpec(10),
 
 
 def config(**changes: object) -> Config:
-    """The plain configuration with changes; `size` and `offset` stand for a window."""
+    """The plain configuration with changes; `size` and `offset` stand for a tumbling window."""
     size, offset = changes.pop("size", 10), changes.pop("offset", 0)
     assert isinstance(size, int)
     assert isinstance(offset, int)
-    return replace(PLAIN, window=WindowSpec(size, offset), **changes)  # type: ignore[arg-type]
+    changes.setdefault("window", WindowSpec(size, offset))
+    return replace(PLAIN, **changes)  # type: ignore[arg-type]
+
+
+def hopping(size: int, slide: int, offset: int = 0) -> WindowSpec:
+    """Windows of a size, one at each slide."""
+    return WindowSpec(size, offset, HOPPING, slide)
+
+
+def session(gap: int) -> WindowSpec:
+    """Sessions that end after a gap."""
+    return WindowSpec(0, kind=SESSION, gap_ms=gap)
+
+
+def calendar(unit: str, zone: str, offset: int = 0) -> WindowSpec:
+    """Hours, days, weeks or months of a zone's local time."""
+    return WindowSpec(0, offset, CALENDAR, unit=unit, zone=zone)
 
 
 def row(partition: str, offset: int, event_time: object, key: object = "a", *values: object) -> Row:

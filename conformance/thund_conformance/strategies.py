@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from thund_contract.scenario import (
     AddPartition,
     Barrier,
+    Busy,
     Crash,
     Deliver,
     DrainAll,
@@ -27,20 +28,41 @@ from thund_contract.scenario import (
     Tick,
 )
 from thund_contract.vocabulary import (
+    ALL,
+    ANY,
     APPEND,
     BY_EPOCH,
     BY_ROW,
+    CALENDAR,
     COMPLETE,
     COUNT,
+    COUNT_DISTINCT,
+    DISCARDING,
+    FIRST,
+    G_COUNTER,
+    HOPPING,
+    LAST,
+    LWW,
     MAX,
     MAX_EVENT_TIME,
     MEAN,
     MIN,
     MIN_EVENT_TIME,
+    OR_SET,
+    PANES,
     PARTITION_RULE,
+    PN_COUNTER,
     ROW_RULE,
+    SESSION,
+    STDDEV_POP,
+    STDDEV_SAMP,
     SUM,
+    TUMBLING,
+    UNITS,
     UPDATE,
+    VAR_POP,
+    VAR_SAMP,
+    WINDOW_KINDS,
     WINDOW_RULE,
     Aggregate,
     Config,
@@ -83,6 +105,37 @@ ORDERED_ONLY: tuple[tuple[object, ...], ...] = (
     (("time64[us]", 0), ("time64[us]", 3600000000)),
 )
 """Values with an order but no sum."""
+DECIMALS: tuple[tuple[object, ...], ...] = (
+    tuple(("decimal128(5, 2)", n) for n in (0, 12345, -1, 99999, -99999)),
+    tuple(("decimal128(38, 0)", n) for n in (1, 10**38 - 1, 1 - 10**38)),
+    tuple(("decimal256(40, 3)", n) for n in (10**39 + 1, -7, 10**40 - 1)),
+)
+COLUMNS: dict[str, tuple[tuple[object, ...], ...]] = {
+    "x": INTEGERS,
+    "y": FLOATS,
+    "z": ORDERED_ONLY,
+    "d": DECIMALS,
+    "b": ((True, False),),
+    "t": (("a", "b", "é", ""), (b"", b"\x00", b"\xff"), (LONG, LONG + "!", "z")),
+    "c": ((0, 1, 2, 5), (1, INT64_MAX)),
+    "e": ((0, 1, 3),),
+    "r": (("r1", "r2"), (1, 2, 3)),
+    "s": ((1, 2, 3, 4), ("u", "v")),
+}
+"""What is aggregated: a column of each letter, with one pool of values in a scenario."""
+
+CHANGES: tuple[tuple[str, int], ...] = (
+    ("Europe/Berlin", 1_774_746_000_000),
+    ("America/New_York", 1_793_512_800_000),
+    ("Australia/Lord_Howe", 1_775_314_800_000),
+    ("America/St_Johns", 1_194_143_460_000),
+    ("Pacific/Apia", 1_325_239_200_000),
+    ("America/Sao_Paulo", 1_541_300_400_000),
+    ("Asia/Kolkata", 0),
+    ("UTC", -86_400_000),
+)
+"""Zones, and an instant at which the distance of most of them from UTC changes."""
+HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +151,10 @@ class Shape:
     crashes: bool = False
     changes: bool = True
     guard: bool = True
+    idle: bool = True
+    repeats: bool = True
     invalid: bool = True
+    windows: tuple[str, ...] = (*(TUMBLING,) * 3, HOPPING, HOPPING, SESSION, SESSION, CALENDAR)
     outputs: tuple[str, ...] = (APPEND, UPDATE, COMPLETE)
     late_rules: tuple[str, ...] = (*(ROW_RULE,) * 4, WINDOW_RULE, WINDOW_RULE, PARTITION_RULE)
     updates: tuple[str, ...] = (BY_ROW, BY_ROW, BY_ROW, BY_EPOCH)
@@ -114,8 +170,13 @@ def share(part: int) -> settings:
 
 PLAIN = Shape()
 WITH_CRASHES = Shape(crashes=True)
-FIXED = Shape(changes=False, guard=False)
-"""All partitions assigned before the first row, the guard off: "fixed" in the laws."""
+FIXED = Shape(changes=False, guard=False, idle=False, repeats=False)
+"""All partitions assigned before the first row, none going idle, the guard off: "fixed" in the laws.
+
+Which of two rows with one id comes first is a matter of order, so none is a repeat either.
+"""
+GRIDS = tuple(kind for kind in WINDOW_KINDS if kind != CALENDAR)
+"""The windows that the suite's own GROUP BY knows."""
 MOVED_BY_ROWS = (BY_ROW,)
 """For laws that hold only where no cut of the epochs can move W (T1)."""
 
@@ -124,12 +185,8 @@ MOVED_BY_ROWS = (BY_ROW,)
 def scenarios(draw: st.DrawFn, shape: Shape = PLAIN) -> Scenario:
     """A whole scenario. A death may cut its drain short, so there is one more for each."""
     key_pools = draw(st.lists(st.sampled_from(KEY_POOLS), max_size=3))
-    columns = {
-        "x": draw(st.sampled_from(INTEGERS)),
-        "y": draw(st.sampled_from(FLOATS)),
-        "z": draw(st.sampled_from(ORDERED_ONLY)),
-    }
     config = draw(configs(shape, tuple(f"k{i}" for i in range(len(key_pools)))))
+    columns = {name: draw(st.sampled_from(COLUMNS[name])) for name in _used(config)}
     names = tuple(f"p{i}" for i in range(draw(st.integers(1, shape.partitions))))
     times = draw(event_times(config, shape))
     cells = _cells(config, tuple(key_pools), columns, times)
@@ -146,55 +203,96 @@ def scenarios(draw: st.DrawFn, shape: Shape = PLAIN) -> Scenario:
 
 @st.composite
 def configs(draw: st.DrawFn, shape: Shape, key: tuple[str, ...]) -> Config:
-    """A configuration over the columns x (integers), y (floats) and z (ordered only)."""
+    """A configuration over the columns of COLUMNS, a boolean `keep` and an id `i`."""
     size = draw(st.sampled_from([1, 2, 3, 5, 10, 60_000]))
-    small = st.integers(0, 2 * size)
+    window = draw(_windows(draw(st.sampled_from(shape.windows)), size))
+    small = st.integers(0, 2 * (size if window.kind != CALENDAR else HOUR_MS))
+    seldom = st.integers(0, 4).map(lambda n: n == 0)
+    output = draw(st.sampled_from(shape.outputs))
+    panes = [p for p in PANES if window.kind != SESSION or p != DISCARDING]
+    deduplicates = shape.repeats and draw(seldom)
     return Config(
         pipeline=draw(st.sampled_from(["p", "flights", ""])) or "p",
         event_time="et",
         key=key,
-        window=WindowSpec(size, draw(st.integers(-2 * size, 2 * size))),
+        window=window,
         aggregates=draw(_aggregates()),
         delay_ms=draw(st.just(0) | small),
         grace_ms=draw(st.just(0) | small),
         late_rule=draw(st.sampled_from(shape.late_rules)),
-        output=draw(st.sampled_from(shape.outputs)),
+        output=output,
         max_future_ms=draw(st.none() | small) if shape.guard else None,
         late_lane=draw(st.sampled_from([True, True, True, False])),
         watermark_update=draw(st.sampled_from(shape.updates)),
         credits=draw(st.sampled_from([1, 2, 3, 5, *[1_048_576] * 6])),
+        idle_timeout_ms=draw(st.sampled_from([0, 0, 1, 10])) if shape.idle else 0,
+        filter="keep" if draw(seldom) else None,
+        deduplicate=("i",) if deduplicates else (),
+        remember_ms=draw(st.just(0) | small) if deduplicates else 0,
+        panes=draw(st.sampled_from(["", *panes])) if output == UPDATE else "",
     )
 
 
-_CHOICES = (
-    (COUNT, None),
-    (COUNT, "x"),
-    (COUNT, "z"),
-    (SUM, "x"),
-    (MEAN, "x"),
-    (MIN, "x"),
-    (MAX, "x"),
-    (SUM, "y"),
-    (MEAN, "y"),
-    (MIN, "y"),
-    (MAX, "y"),
-    (MIN, "z"),
-    (MAX, "z"),
+@st.composite
+def _windows(draw: st.DrawFn, kind: str, size: int) -> WindowSpec:
+    offset = draw(st.integers(-2 * size, 2 * size))
+    if kind == TUMBLING:
+        return WindowSpec(size, offset)
+    if kind == HOPPING:
+        slide = draw(st.integers(1, size)) if size <= 10 else draw(st.sampled_from([7_000, 30_000]))
+        return WindowSpec(size, offset, HOPPING, slide)
+    if kind == SESSION:
+        return WindowSpec(0, kind=SESSION, gap_ms=size)
+    zone, _ = draw(st.sampled_from(CHANGES))
+    local = draw(st.sampled_from([0, 0, HOUR_MS // 2, -HOUR_MS // 4]))
+    return WindowSpec(0, local, CALENDAR, unit=draw(st.sampled_from(UNITS)), zone=zone)
+
+
+_CHOICES: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
+    (COUNT, None, ()),
+    *((COUNT, column, ()) for column in "xz"),
+    *((operation, column, ()) for operation in (SUM, MEAN) for column in "xyd"),
+    *((operation, column, ()) for operation in (MIN, MAX) for column in "xyzdt"),
+    *(
+        (operation, column, ())
+        for operation in (VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP)
+        for column in "xyd"
+    ),
+    *((operation, column, ()) for operation in (FIRST, LAST) for column in "xytb"),
+    *((operation, "b", ()) for operation in (ANY, ALL)),
+    *((COUNT_DISTINCT, column, ()) for column in "xyt"),
+    (G_COUNTER, "c", ("r",)),
+    (PN_COUNTER, "c", ("e", "r")),
+    (LWW, "t", ("s",)),
+    (LWW, "y", ("s",)),
+    (OR_SET, "t", ("s", "b")),
+    (OR_SET, "r", ("c", "b")),
 )
 
 
 def _aggregates() -> st.SearchStrategy[tuple[Aggregate, ...]]:
     chosen = st.lists(st.sampled_from(_CHOICES), min_size=1, max_size=5, unique=True)
     return chosen.map(
-        lambda pairs: tuple(Aggregate(f"a{i}", op, column) for i, (op, column) in enumerate(pairs))
+        lambda found: tuple(
+            Aggregate(f"a{i}", operation, column, others)
+            for i, (operation, column, others) in enumerate(found)
+        )
     )
+
+
+def _used(config: Config) -> list[str]:
+    """The columns that the aggregates read."""
+    return sorted({name for a in config.aggregates if a.column for name in (a.column, *a.others)})
 
 
 @st.composite
 def event_times(draw: st.DrawFn, config: Config, shape: Shape) -> st.SearchStrategy[object]:
     """A strategy for event times of one column: integers, floats or text, some of them bad."""
-    size = config.window.size_ms
+    window = config.window
+    size = window.size_ms or window.gap_ms or draw(st.sampled_from([HOUR_MS // 2, 8 * HOUR_MS]))
     base = draw(st.sampled_from([0, 0, 0, -7 * size, 1_700_000_000_000]))
+    if window.kind == CALENDAR:
+        base = next(instant for zone, instant in CHANGES if zone == window.zone)
     grid = st.integers(-3, 8).map(lambda n: base + n * size + config.window.offset_ms)
     good: st.SearchStrategy[object] = grid | st.integers(base - 2 * size, base + 6 * size)
     if not shape.invalid:
@@ -214,8 +312,8 @@ def event_times(draw: st.DrawFn, config: Config, shape: Shape) -> st.SearchStrat
     return st.integers(0, 9).flatmap(lambda n: bad if n == 0 else good)
 
 
-Cell = tuple[int, object, tuple[object, ...], tuple[object, ...]]
-"""A row without its place: gap to the offset before, event time, key, one value per aggregate."""
+Cell = tuple[int, object, tuple[object, ...], tuple[object, ...], bool | None, tuple[object, ...]]
+"""A row without its place: gap to the offset before, event time, key, values, passes, id."""
 
 
 def _cells(
@@ -224,17 +322,30 @@ def _cells(
     columns: dict[str, tuple[object, ...]],
     times: st.SearchStrategy[object],
 ) -> st.SearchStrategy[Cell]:
-    used = sorted({a.column for a in config.aggregates if a.column is not None})
+    used = _used(config)
 
     def spread(values: tuple[object, ...]) -> tuple[object, ...]:
-        by_column = dict(zip(used, values, strict=True))
-        return tuple(by_column[a.column] if a.column else None for a in config.aggregates)
+        """One value per aggregate, where two that read one column see the same."""
+        found = dict(zip(used, values, strict=True))
+        return tuple(
+            tuple(found[name] for name in (a.column, *a.others))
+            if a.column and a.others
+            else found[a.column]
+            if a.column
+            else None
+            for a in config.aggregates
+        )
 
+    passes: st.SearchStrategy[bool | None] = st.just(True)
+    if config.filter is not None:
+        passes = st.sampled_from([True, True, False, None])
     return st.tuples(
         st.sampled_from([1, 1, 1, 1, 2, 5]),
         times,
         st.tuples(*(st.sampled_from((*pool, None)) for pool in key_pools)),
         st.tuples(*(st.sampled_from((*columns[c], None)) for c in used)).map(spread),
+        passes,
+        st.tuples(*(st.sampled_from((1, 2, 3, None)) for _ in config.deduplicate)),
     )
 
 
@@ -243,9 +354,9 @@ def _log(
     draw: st.DrawFn, name: str, cells: st.SearchStrategy[Cell], shape: Shape
 ) -> tuple[Row, ...]:
     rows, offset = [], draw(st.sampled_from([-1, -1, -1, 3]))
-    for gap, event_time, key, values in draw(_many(cells, shape.rows)):
+    for gap, *cell in draw(_many(cells, shape.rows)):
         offset += gap
-        rows.append(Row(name, offset, event_time, key, values))
+        rows.append(Row(name, offset, *cell))  # type: ignore[arg-type]
     return tuple(rows)
 
 
@@ -269,6 +380,9 @@ def _steps(offsets: dict[str, tuple[int, ...]], shape: Shape) -> st.SearchStrate
     ]
     if shape.guard:
         choices.append(st.builds(Tick, st.sampled_from([1, 10, 1_700_000_000_000])))
+    if shape.idle:
+        short = st.sampled_from([1, 5, 10])
+        choices += [st.builds(Tick, short), st.builds(Busy, short)]
     if shape.changes:
         choices += [st.builds(AddPartition, name), st.builds(RemovePartition, name)]
     if shape.crashes:
@@ -291,7 +405,7 @@ class Wire:
 @st.composite
 def wires(draw: st.DrawFn) -> Wire:
     """Deliveries that no link would order, and partitions that go with rows held."""
-    s = draw(scenarios(Shape(changes=False, guard=False, steps=0, drain=False)))
+    s = draw(scenarios(Shape(changes=False, guard=False, idle=False, steps=0, drain=False)))
     s = replace(s, config=replace(s.config, credits=draw(st.sampled_from([40, 2**20]))))
     rows = [("deliver", name, index) for name, log in s.logs for index in range(len(log))]
     moves = list(draw(st.permutations(rows)))

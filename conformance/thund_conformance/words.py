@@ -37,7 +37,7 @@ def number(watermark: int) -> str:
 
 
 def literal(value: object) -> str:
-    """A key, a value or an event time."""
+    """A key, a value or an event time; "( … )" is the values of several columns, "[ … ]" a list."""
     match value:
         case None:
             return "null"
@@ -49,8 +49,12 @@ def literal(value: object) -> str:
             return json.dumps(value)
         case bytes():
             return f'x"{value.hex()}"'
-        case (str() as kind, str() | int() as inner):
+        case ("list", tuple() as values):
+            return " ".join(["[", *map(literal, values), "]"])
+        case (str() as kind, str() | int() as inner) if not isinstance(inner, bool):
             return f"@{json.dumps(kind)}:{json.dumps(inner)}"
+        case tuple():
+            return " ".join(["(", *map(literal, value), ")"])
     raise TypeError(f"a {type(value).__name__} cannot stand in a golden file")
 
 
@@ -121,6 +125,11 @@ class Words:
             raise ValueError(f"{name} has no number")
         return found
 
+    def next_named(self, names: tuple[str, ...]) -> str | None:
+        """Which of these names the next word gives a number to, if it does."""
+        head, equal, _ = (self._peek() or "").partition("=")
+        return head if equal and head in names else None
+
     def named_or_none(self, name: str) -> int | None:
         """As `named`, or name=none."""
         token = self._take()
@@ -133,19 +142,23 @@ class Words:
 
     def value(self) -> object:
         """A literal."""
-        token = self._take()
-        if token in _NAMES:
-            return _NAMES[token]
-        if token.startswith('x"'):
-            return bytes.fromhex(token[2:-1])
-        if token.startswith('@"'):
-            kind, end = json.JSONDecoder().raw_decode(token, 1)
-            return (kind, json.loads(token[end + 1 :]))
-        if token.startswith('"'):
-            return json.loads(token)
-        if token in _FLOATS or any(mark in token for mark in ".e"):
-            return float(token)
-        return int(token)
+        found = self._take()
+        if found in _NAMES:
+            return _NAMES[found]
+        if found == "(":
+            return self.values_until(")")
+        if found == "[":
+            return ("list", self.values_until("]"))
+        if found.startswith('x"'):
+            return bytes.fromhex(found[2:-1])
+        if found.startswith('@"'):
+            kind, end = json.JSONDecoder().raw_decode(found, 1)
+            return (kind, json.loads(found[end + 1 :]))
+        if found.startswith('"'):
+            return json.loads(found)
+        if found in _FLOATS or any(mark in found for mark in ".e"):
+            return float(found)
+        return int(found)
 
     def values_until(self, stop: str | None) -> tuple[object, ...]:
         """Literals up to a bare word, which is taken, or to the end of the line."""

@@ -12,12 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thund.batch import Delivery
 from thund.kernel_round import round_sums
 from thund.windows import STATE, Windows
 from thund_contract import vocabulary as v
 
-AGGREGATES = tuple(v.Aggregate(operation, operation, "x") for operation in v.OPERATIONS)
+OPERATIONS = (v.COUNT, v.SUM, v.MIN, v.MAX, v.MEAN)
+AGGREGATES = tuple(v.Aggregate(operation, operation, "x") for operation in OPERATIONS)
 CONFIG = v.Config("p", "t", (), v.WindowSpec(10), AGGREGATES)
+
+
+def fold(windows: Windows, batch: pa.RecordBatch) -> None:
+    """All rows, at time 0."""
+    n = batch.num_rows
+    places, offsets = np.zeros(n, np.int32), np.arange(n)
+    delivery = Delivery(batch, ("p",), places, offsets, offsets - 1)
+    windows.fold(delivery, np.zeros(n, np.int64), None)
 
 
 def show(values: Any, *, cuts: int = 1, restore: bool = False) -> tuple[dict[str, Any], list[str]]:
@@ -28,11 +38,11 @@ def show(values: Any, *, cuts: int = 1, restore: bool = False) -> tuple[dict[str
         if len(part):
             piece = values.slice(part[0], len(part))
             batch = pa.record_batch([pa.array(np.zeros(len(part), np.int64)), piece], schema=schema)
-            windows.fold(batch, np.zeros(len(part), np.int64), None)
+            fold(windows, batch)
         if restore:
             tables = windows.snapshot()
             windows = Windows(CONFIG, schema)
-            windows.restore(tables)
+            windows.restore(tables, v.NEVER)
     windows.close(v.END)
     outbox, unfit = windows.emit(1)
     assert outbox.num_rows == 1
@@ -105,10 +115,10 @@ def test_required_many_groups_with_far_values_keep_their_own_sums(seed: int) -> 
     batch = pa.record_batch({"t": np.zeros(n, np.int64), "k": keys, "x": values, "y": values[::-1]})
     windows = Windows(config, batch.schema)
     for _ in range(2):
-        windows.fold(batch, np.zeros(n, np.int64), None)
+        fold(windows, batch)
         tables = windows.snapshot()
         windows = Windows(config, batch.schema)
-        windows.restore(tables)
+        windows.restore(tables, v.NEVER)
     windows.close(v.END)
     sums, means = [Fraction(0)] * groups, [Fraction(0)] * groups
     for key, x, y in zip(keys.tolist(), values.tolist(), values[::-1].tolist(), strict=True):
@@ -201,7 +211,7 @@ def test_required_specials_and_zeros(kind: Any) -> None:
 def test_required_no_value_is_null() -> None:
     """Over nulls alone, all but counts are null."""
     shown, _ = show(pa.array([None, None], pa.float64()))
-    assert [shown[operation] for operation in v.OPERATIONS] == [0, None, None, None, None]
+    assert [shown[operation] for operation in OPERATIONS] == [0, None, None, None, None]
 
 
 def test_required_a_state_of_more_rows_than_memory_holds_goes_on() -> None:
@@ -209,12 +219,12 @@ def test_required_a_state_of_more_rows_than_memory_holds_goes_on() -> None:
     schema = pa.schema([("t", pa.int64()), ("x", pa.float64())])
     windows = Windows(CONFIG, schema)
     batch = pa.record_batch([[0, 0], [0.1, 0.3]], schema=schema)
-    windows.fold(batch, np.zeros(2, np.int64), None)
+    fold(windows, batch)
     table = windows.snapshot()[STATE]
     many = (1 << 40) + 3
     for name in ("rows", "count(x)"):
         table = table.set_column(table.column_names.index(name), name, pa.array([many]))
-    windows.restore({STATE: table})
+    windows.restore({STATE: table}, v.NEVER)
     windows.close(v.END)
     shown = windows.emit(1)[0].to_pylist()[0]
     assert shown["count"] == many

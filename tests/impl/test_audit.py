@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import thund
 import thund.cli
-from thund.builder import count, files, memory, pipeline, sum_
+from thund.builder import count, files, g_counter, lww, memory, pipeline, sum_
 from thund_conformance.audit import Audit, audit_history, open_place
 
 MINUTE = 60_000
@@ -73,6 +73,42 @@ def test_required_an_engine_that_was_wrong_is_found(
         wrong.setattr("thund.windows.is_closed", lambda end_ms, **_: end_ms < 5 * MINUTE)
         thund.run(steps.build())
     assert audited(tmp_path / "state").differs_at == 1
+
+
+@pytest.mark.law("T7", "A7", "A8", "E6")
+@pytest.mark.parametrize("kind", ["hopping", "session", "calendar"])
+def test_required_a_history_with_all_around_the_window_passes(tmp_path: Path, kind: str) -> None:
+    """Renamed and derived columns, a filter, repeats, panes, several columns of one aggregate."""
+    write(tmp_path / "data", [i * 7 % 11 for i in range(40)])
+    steps = (
+        pipeline("all")
+        .source(files(tmp_path / "data"))
+        .rename(host="k", at="t")
+        .derive(id="v % 5", up="v * v", v="if_else(v == 3, null, v)", host="upper(host)")
+        .filter("v != 4")
+        .watermark("at", delay="2m", grace="1m", late_rule="window")
+        .deduplicate("id", remember="2m")
+        .key("host")
+    )
+    windowed = {
+        "hopping": steps.hopping("5m", slide="2m"),
+        "session": steps.session("2m"),
+        "calendar": steps.calendar("hour", zone="Europe/Berlin", offset="10m"),
+    }
+    value = (
+        windowed[kind]
+        .aggregate(n=count("v"), total=sum_("v"), least=lww("v", "up"), ups=g_counter("up", "host"))
+        .sink(memory())
+        .incremental(str(tmp_path / "state"))
+        .output("update")
+        .panes("retracting")
+        .trigger(rows=3, once=True, drain=True)
+        .build()
+    )
+    shown = thund.run(value).progress
+    assert min(shown.filtered, shown.repeated, shown.admitted) > 3
+    found = audited(tmp_path / "state")
+    assert found.same, "\n".join(found.differences)
 
 
 @pytest.mark.law("T7")

@@ -29,6 +29,7 @@ from thund_contract.vocabulary import (
     Clock,
     Config,
     Drain,
+    Idle,
     PartitionState,
     Remove,
     Rows,
@@ -465,6 +466,7 @@ items = st.lists(
         st.builds(Remove, st.sampled_from("ab")),
         st.builds(Clock, st.integers(-(2**63), 2**63 - 1)),
         st.just(Drain()),
+        st.builds(Idle, st.lists(st.text(max_size=3), min_size=1).map(tuple)),
         st.builds(
             Rows,
             st.text(max_size=3),

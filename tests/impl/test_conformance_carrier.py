@@ -22,6 +22,8 @@ COLUMNS = [
     (("timestamp[us, tz=UTC]", 5), None),
     (("time64[us]", 5),),
     (("duration[ms]", -5),),
+    (("decimal128(38, 2)", -(10**38) + 1), None, ("decimal128(38, 2)", 0)),
+    (("decimal256(76, -3)", 10**76 - 1),),
     (None, None),
 ]
 
@@ -30,6 +32,17 @@ COLUMNS = [
 def test_required_values_come_back(values):
     kind = column_type("c", values)
     assert compare.same(tuple(from_arrow(pa.chunked_array([to_arrow(values, kind)]))), values)
+
+
+def test_required_lists_and_structs_keep_their_nulls():
+    lists = pa.chunked_array([[[1, None], None, []], [[2]]], pa.list_(pa.int64()))
+    assert from_arrow(lists) == [("list", (1, None)), None, ("list", ()), ("list", (2,))]
+    assert from_arrow(lists.slice(2)) == [("list", ()), ("list", (2,))]
+    kind = pa.struct([("a", pa.date32()), ("b", pa.string())])
+    day = pa.scalar(3, pa.int32()).cast(pa.date32())
+    structs = pa.chunked_array([pa.array([{"a": day, "b": None}, None], kind)])
+    assert from_arrow(structs) == [{"a": ("date32[day]", 3), "b": None}, None]
+    assert from_arrow(structs.slice(1)) == [None]
 
 
 @pytest.mark.parametrize(

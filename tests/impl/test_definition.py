@@ -4,16 +4,44 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thund.builder import count, duckdb, files, max_, mean, memory, min_, pipeline, stream, sum_
+from thund.builder import (
+    all_,
+    any_,
+    count,
+    count_distinct,
+    duckdb,
+    files,
+    first,
+    g_counter,
+    last,
+    lww,
+    max_,
+    mean,
+    memory,
+    min_,
+    or_set,
+    parquet,
+    pipeline,
+    pn_counter,
+    stddev_pop,
+    stddev_samp,
+    stream,
+    sum_,
+    var_pop,
+    var_samp,
+)
 from thund.checks import ARROW_TYPES
 from thund.definition import Pipeline
 from thund.durations import format_duration, parse_duration
+from thund.manifest import differences, plain
+from thund.toml import section
 from thund_contract.errors import CallerError
 from thund_contract.vocabulary import Aggregate, Config, WindowSpec
 
@@ -128,6 +156,12 @@ def test_required_fingerprint_leaves_out_what_may_change(old, new):
         ('"2h"', '"2h"\nlate_lane = false'),
         ('size = "1h"', 'size = "2h"'),
         ('size = "1h"', 'size = "1h"\noffset = "1m"'),
+        ('kind = "tumbling"\nsize = "1h"', 'kind = "session"\ngap = "1h"'),
+        ('"2h"', '"2h"\nidle_timeout = "1m"'),
+        ('key = ["carrier"]', 'key = ["carrier"]\nfilter = "delay > 0"'),
+        ("[window]", '[rename]\ndelay = "lag"\n\n[window]'),
+        ("[window]", '[derive]\nday = "day(et)"\n\n[window]'),
+        ("[window]", '[deduplicate]\nby = ["n"]\n\n[window]'),
         ("sum(delay)", "sum(other)"),
         ('key = ["carrier"]', 'key = ["carrier"]\noutput = "update"'),
         ('["carrier"]', '["carrier", "tail"]'),
@@ -144,6 +178,240 @@ def test_required_fingerprint_covers_what_decides_a_result(old, new):
 def test_required_a_fingerprint_is_the_same_in_every_version():
     """States are refused where it differs, so this constant may never change."""
     assert Pipeline.from_toml(TOML).fingerprint() == "217754dfb0a97941d94f22bb84f5a46e"
+
+
+NEW = """
+name = "clicks"
+mode = "incremental"
+state_root = "state"
+output = "update"
+panes = "retracting"
+filter = "not robot and weight > 0"
+key = ["user", "hour"]
+
+[source]
+kind = "stream"
+
+[rename]
+user = "user id"
+
+[derive]
+weight = "coalesce(weight, 1)"
+hour = "hour(at)"
+
+[watermark]
+column = "at"
+delay = "5s"
+idle_timeout = "1m"
+
+[deduplicate]
+by = ["event_id"]
+remember = "10m"
+
+[window]
+kind = "hopping"
+size = "10m"
+slide = "4m"
+offset = "-1m"
+
+[aggregates]
+n = "count_distinct(page)"
+worth = "pn_counter(up, down, \\"host, port\\")"
+title = "lww(title, at)"
+
+[sink]
+kind = "parquet"
+path = "panes"
+"""
+
+
+def test_required_all_that_is_new_is_the_same_from_both_writers():
+    value = (
+        pipeline("clicks")
+        .source(stream())
+        .rename({"user": "user id"})
+        .derive(weight="coalesce(weight, 1)", hour="hour(at)")
+        .filter("not robot and weight > 0")
+        .watermark("at", delay="5s", idle_timeout="1m")
+        .deduplicate("event_id", remember="10m")
+        .key("user", "hour")
+        .hopping("10m", slide="4m", offset="-1m")
+        .aggregate(
+            n=count_distinct("page"),
+            worth=pn_counter("up", "down", "host, port"),
+            title=lww("title", "at"),
+        )
+        .sink(parquet("panes"))
+        .incremental("state")
+        .output("update")
+        .panes("retracting")
+        .build()
+    )
+    assert value == Pipeline.from_toml(NEW)
+    assert value.config() == Config(
+        pipeline="clicks",
+        event_time="at",
+        key=("user", "hour"),
+        window=WindowSpec(600_000, -60_000, "hopping", slide_ms=240_000),
+        aggregates=(
+            Aggregate("n", "count_distinct", "page"),
+            Aggregate("worth", "pn_counter", "up", ("down", "host, port")),
+            Aggregate("title", "lww", "title", ("at",)),
+        ),
+        delay_ms=5_000,
+        output="update",
+        idle_timeout_ms=60_000,
+        rename=(("user", "user id"),),
+        derive=(("weight", "coalesce(weight, 1)"), ("hour", "hour(at)")),
+        filter="not robot and weight > 0",
+        deduplicate=("event_id",),
+        remember_ms=600_000,
+        panes="retracting",
+    )
+
+
+@pytest.mark.parametrize(
+    ("window", "spec"),
+    [
+        ('kind = "session"\ngap = "30m"', WindowSpec(0, kind="session", gap_ms=1_800_000)),
+        (
+            'kind = "calendar"\nunit = "day"\nzone = "Europe/Berlin"\noffset = "6h"',
+            WindowSpec(0, 21_600_000, "calendar", unit="day", zone="Europe/Berlin"),
+        ),
+        (
+            'kind = "hopping"\nsize = "1h"\nslide = "1h"',
+            WindowSpec(3_600_000, 0, "hopping", slide_ms=3_600_000),
+        ),
+    ],
+)
+def test_required_each_kind_of_window_is_what_the_core_reads(window, spec):
+    text = TOML.replace('kind = "tumbling"\nsize = "1h"', window)
+    assert Pipeline.from_toml(text).config().window == spec
+
+
+HOPPING = 'kind = "hopping"\nsize = "1h"\nslide = "5m"'
+CALENDAR = 'kind = "calendar"\nunit = "day"\nzone = "Europe/Berlin"'
+WRONG_WINDOWS = [
+    (HOPPING.replace("5m", "2h"), 'window.slide: "2h"', "at most the size, 1h"),
+    (HOPPING.replace("5m", "0s"), 'window.slide: "0s"', "above zero"),
+    (HOPPING.replace('"1h"', '"0s"'), 'window.size: "0s"', "above zero"),
+    (HOPPING.replace('slide = "5m"', ""), "window.slide: missing", "slide ="),
+    (HOPPING.replace("slide", "slid"), "window.slid: no such key", "'slide'"),
+    (HOPPING.replace("5m", "five"), 'window.slide: "five"', "1h30m"),
+    (
+        HOPPING.replace('"1h"', '"30000000d"').replace('"5m"', '"29999999d"'),
+        "window.size + window.slide + ",
+        "2^52",
+    ),
+    ('kind = "session"', "window.gap: missing", 'gap = "30m"'),
+    ('kind = "session"\ngap = "0s"', 'window.gap: "0s"', "above zero"),
+    ('kind = "session"\ngap = "1h"\noffset = "1h"', "window.offset: no such key", "gap"),
+    ('kind = "session"\ngap = "53000000d"', "window.gap + watermark.delay", "2^52"),
+    (CALENDAR.replace("day", "daily"), 'window.unit: "daily"', "day, hour, month, week"),
+    (CALENDAR.replace("Berlin", "Berlim"), 'window.zone: "Europe/Berlim"', "'Europe/Berlin'"),
+    (CALENDAR.replace("Europe/Berlin", "../etc"), 'window.zone: "../etc"', "IANA"),
+    (CALENDAR.replace('zone = "Europe/Berlin"', ""), "window.zone: missing", "time zone"),
+    (CALENDAR + '\noffset = "1d"', 'window.offset: "1d"', "less than 1d"),
+    (CALENDAR.replace("day", "hour") + '\noffset = "-60m"', "window.offset", "less than 1h"),
+    (CALENDAR.replace("day", "week") + '\noffset = "7d"', "window.offset", "less than 7d"),
+    (CALENDAR.replace("day", "month") + '\noffset = "28d"', "window.offset", "less than 28d"),
+]
+
+
+@pytest.mark.parametrize(
+    ("window", "found", "told"), WRONG_WINDOWS, ids=[w[1] for w in WRONG_WINDOWS]
+)
+def test_required_a_wrong_window_is_refused(window, found, told):
+    with pytest.raises(CallerError) as caught:
+        Pipeline.from_toml(TOML.replace('kind = "tumbling"\nsize = "1h"', window))
+    error = caught.value
+    assert found in error.found
+    assert told in f"{error.found} {error.allowed} {error.action}"
+
+
+WRONG_NEW = [
+    ('remember = "10m"', 'remember = "-10m"', "deduplicate.remember", "negative"),
+    ('by = ["event_id"]', "by = []", "deduplicate.by: []", "event_id"),
+    ('by = ["event_id"]', "", "deduplicate.by: missing", "event_id"),
+    ('by = ["event_id"]', 'by = ["a", "a"]', 'deduplicate.by: "a"', "once"),
+    ('by = ["event_id"]', 'buy = ["event_id"]', "deduplicate.buy: no such key", "'by'"),
+    ('idle_timeout = "1m"', 'idle_timeout = "-1m"', "watermark.idle_timeout", "negative"),
+    ('panes = "retracting"', 'panes = "all"', 'panes: "all"', "discarding"),
+    ('output = "update"', 'output = "append"', 'panes: "retracting"', 'output = "update"'),
+    ('user = "user id"', "user = 3", "rename.user: 3", "a text"),
+    ('user = "user id"', 'user = "a"\nx = "a"', 'rename: "a"', "once"),
+    ('user = "user id"', '_gar_x = "a"', "rename._gar_x", "another name"),
+    ('user = "user id"', 'user = ""', "rename.user", "blank"),
+    ('user = "user id"', '" " = "a"', 'rename[0]: " "', "blank"),
+    ('hour = "hour(at)"', 'hour = "our(at)"', "our: no such function", "hour"),
+    ('hour = "hour(at)"', "hour = 3", "derive.hour: 3", "a text"),
+    ('hour = "hour(at)"', 'window_end = "1"', "derive.window_end", "another name"),
+    ("> 0", ">> 0", "nothing that an expression", "=="),
+    (
+        '"count_distinct(page)"',
+        '"count_distinct(a, b)"',
+        "names 2 columns",
+        "count_distinct(COLUMN)",
+    ),
+    ('"count_distinct(page)"', '"lww(a)"', "names 1 columns", "lww(VALUE, STAMP)"),
+    ('"count_distinct(page)"', '"or_set(a, b)"', "or_set(a, b)", "or_set(ELEMENT, TAG, ADDED)"),
+    ('"count_distinct(page)"', '"g_counter"', "needs a column", "g_counter(COUNT, REPLICA)"),
+    ('"count_distinct(page)"', '"sum(a,)"', "is no aggregate", "written in quotes"),
+    ('"count_distinct(page)"', "'sum(a\"b)'", "is no aggregate", "written in quotes"),
+    ('"count_distinct(page)"', '"peak@1(a)"', "peak@1(a)", "registered"),
+    ('mode = "incremental"\n', "", 'sink.kind: "parquet"', "state_root"),
+    ('state_root = "state"\n', "", 'sink.kind: "parquet"', "state_root"),
+    ('hour = "hour(at)"', '_epoch = "1"', "derive._epoch", "another name"),
+    ("title = ", "_timing = ", 'panes: "_timing"', "rename"),
+    ('kind = "parquet"\npath = "panes"', 'kind = "parquet"', "sink.path: missing", "a text"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "found", "told"), WRONG_NEW, ids=[w[1] for w in WRONG_NEW])
+def test_required_what_is_new_is_refused_where_it_is_wrong(old, new, found, told):
+    assert old in NEW
+    with pytest.raises(CallerError) as caught:
+        Pipeline.from_toml(NEW.replace(old, new, 1))
+    error = caught.value
+    assert found in error.found
+    assert told in f"{error.found} {error.allowed} {error.action}"
+
+
+def test_required_discarding_panes_are_not_for_sessions():
+    text = NEW.replace('"retracting"', '"discarding"')
+    Pipeline.from_toml(text)
+    start = text.index('kind = "hopping"')
+    session = text[:start] + 'kind = "session"\ngap = "5m"\n\n' + text[text.index("[aggregates]") :]
+    with pytest.raises(CallerError, match="does not go with sessions"):
+        Pipeline.from_toml(session)
+
+
+def test_required_a_log_of_files_is_not_for_sessions_that_are_taken_away():
+    start = NEW.index('kind = "hopping"')
+    session = NEW[:start] + 'kind = "session"\ngap = "5m"\n\n' + NEW[NEW.index("[aggregates]") :]
+    Pipeline.from_toml(session)
+    with pytest.raises(CallerError, match="cannot take away a session"):
+        Pipeline.from_toml(session.replace('panes = "retracting"\n', ""))
+
+
+def test_required_a_state_of_an_earlier_version_is_no_other_configuration():
+    """Fields that came later stand at their defaults there."""
+    new = plain(Pipeline.from_toml(TOML).config())
+    old = {
+        **{key: new[key] for key in ("pipeline", "event_time", "key", "delay_ms", "grace_ms")},
+        "window": {"size_ms": 3_600_000, "offset_ms": 0, "kind": "tumbling"},
+        "aggregates": [
+            {key: each[key] for key in ("name", "operation", "column")}
+            for each in new["aggregates"]
+        ],
+    }
+    assert differences(old, new) == []
+    assert differences(new, old) == []
+    hopping = {**new, "window": {**new["window"], "kind": "hopping", "slide_ms": 5}}
+    assert len(differences(old, hopping)) == 2
+    assert differences(old, {**new, "deduplicate": ["id"]}) == [
+        "deduplicate: [] in the state, ['id'] now"
+    ]
 
 
 WRONG = [
@@ -185,7 +453,7 @@ WRONG = [
     ('mode = "incremental"', 'mode = "increment"', 'mode: "increment"', "recompute"),
     ("[sink]", "[sinc]", "sinc: no such key", "'sink'"),
     ('kind = "duckdb"\n', "", "sink.kind: missing", '"memory"'),
-    ('kind = "duckdb"', 'kind = "duck"', 'sink.kind: "duck"', "duckdb, memory"),
+    ('kind = "duckdb"', 'kind = "duck"', 'sink.kind: "duck"', "duckdb, parquet, memory"),
     ('table = "delays"\n', "", "sink.table: missing", "a text"),
     ("rows = 10000", "rows = 0", "trigger.rows: 0", "1 or more"),
     ("rows = 10000", 'interval = "0s"', "trigger.interval", "above zero"),
@@ -309,8 +577,45 @@ NAMES = TEXTS.filter(
 )
 LENGTHS = st.integers(0, 2**48)
 CALLS = st.one_of(
-    st.builds(count, st.none() | TEXTS), *[st.builds(f, TEXTS) for f in (sum_, min_, max_, mean)]
+    st.builds(count, st.none() | TEXTS),
+    *[
+        st.builds(f, TEXTS)
+        for f in (
+            *(sum_, min_, max_, mean, var_pop, var_samp, stddev_pop, stddev_samp),
+            *(first, last, any_, all_, count_distinct),
+        )
+    ],
+    *[st.builds(f, TEXTS, TEXTS) for f in (g_counter, lww)],
+    *[st.builds(f, TEXTS, TEXTS, TEXTS) for f in (pn_counter, or_set)],
 )
+EXPRESSIONS = st.sampled_from(["a > 1", 'col("b c") in ("x", "\\\\")', "not  is_null( d )"])
+
+
+@st.composite
+def windows(draw, value):
+    """One kind of window, drawn, as a step of a builder."""
+    kind = draw(st.sampled_from(["tumbling", "hopping", "session", "calendar"]))
+    if kind == "session":
+        return value.session(draw(st.integers(1, 2**48)))
+    if kind == "calendar":
+        unit = draw(st.sampled_from(["hour", "day", "week", "month"]))
+        zone = draw(st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns"]))
+        return value.calendar(unit, zone=zone, offset=draw(st.integers(-3_599_999, 3_599_999)))
+    size, offset = draw(st.integers(1, 2**48)), draw(st.integers(-(2**48), 2**48))
+    if kind == "tumbling":
+        return value.tumbling(size, offset=offset)
+    return value.hopping(size, slide=draw(st.integers(1, size)), offset=offset)
+
+
+@st.composite
+def prepared(draw, value):
+    """What may stand between source and watermark, drawn."""
+    if draw(st.booleans()):
+        names = st.dictionaries(NAMES, TEXTS, min_size=1, max_size=3)
+        value = value.rename({new: f"{old}{i}" for i, (new, old) in enumerate(draw(names).items())})
+    if draw(st.booleans()):
+        value = value.derive(draw(st.dictionaries(NAMES, EXPRESSIONS, max_size=3)))
+    return value.filter(draw(EXPRESSIONS)) if draw(st.booleans()) else value
 
 
 @st.composite
@@ -337,18 +642,21 @@ def builders(draw):
         {},
         optional={
             "max_future": LENGTHS,
+            "idle_timeout": LENGTHS,
             "late_lane": st.booleans(),
             "late_rule": st.sampled_from(["row", "window", "partition"]),
             "watermark_update": st.sampled_from(["row", "epoch"]),
         },
     )
+    source = draw(file_source | st.builds(stream, partition_column=st.none() | TEXTS))
+    value = draw(prepared(pipeline(draw(TEXTS)).source(source)))
+    value = value.watermark(draw(TEXTS), **lateness, **draw(options))
+    if draw(st.booleans()):
+        ids = draw(st.lists(TEXTS, min_size=1, max_size=3, unique=True))
+        value = value.deduplicate(*ids, remember=draw(LENGTHS))
+    value = draw(windows(value.key(*names[:keys])))
     value = (
-        pipeline(draw(TEXTS))
-        .source(draw(file_source | st.builds(stream, partition_column=st.none() | TEXTS)))
-        .watermark(draw(TEXTS), **lateness, **draw(options))
-        .key(*names[:keys])
-        .tumbling(draw(st.integers(1, 2**48)), offset=draw(st.integers(-(2**48), 2**48)))
-        .aggregate(**{name: draw(CALLS) for name in names[keys:]})
+        value.aggregate(**{name: draw(CALLS) for name in names[keys:]})
         .sink(draw(st.builds(memory) | st.builds(duckdb, TEXTS, table=TEXTS)))
         .credits(draw(st.integers(1, 2**40)))
         .output(draw(st.sampled_from(["append", "update", "complete"])))
@@ -359,6 +667,12 @@ def builders(draw):
             drain=draw(st.booleans()),
         )
     )
+    kinds = ["accumulating", "retracting"]
+    if draw(st.booleans()):
+        value = value.output("update").panes(draw(st.sampled_from(kinds)))
+        if draw(st.booleans()):
+            log = parquet(draw(TEXTS))
+            return replace(value, raw={**value.raw, "sink": section(log)}).incremental("states")
     return draw(st.sampled_from([value, value.incremental(), value.incremental(draw(TEXTS))]))
 
 

@@ -60,6 +60,8 @@ def put(path, offered):
         (pa.array([b"abc", b"\x00\xff\x00", None], pa.binary(3)), "BLOB"),
         (pa.array([1, -2, None], pa.decimal128(38, 3)), "DECIMAL(38,3)"),
         (pa.array(["a", "b", "a", None]).dictionary_encode(), "VARCHAR"),
+        (pa.array([["b", "a"], [], None], pa.list_(pa.string())), "VARCHAR[]"),
+        (pa.array([[1], [None]], pa.list_(pa.date32())), "DATE[]"),
     ],
     ids=lambda value: str(getattr(value, "type", "")),
 )
@@ -168,7 +170,7 @@ def test_required_a_bad_table_name_is_refused(tmp_path, table):
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.decimal256(60, 2), pa.list_(pa.int64()), pa.null(), pa.month_day_nano_interval()]
+    "kind", [pa.decimal256(60, 2), pa.struct({"a": pa.int64()}), pa.null(), pa.month_day_nano_interval()]
 )
 def test_required_a_type_without_a_place_is_refused(tmp_path, kind):
     with pytest.raises(CallerError, match="column x has the type") as caught:

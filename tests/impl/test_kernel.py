@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from thund import kernel
+from thund.batch import Delivery
 from thund.table import NO_ROWS, Layout, Pool, State, Table, concat
 from thund.windows import Windows
 from thund_contract import vocabulary as v
@@ -23,7 +24,9 @@ def count_by(columns: dict[str, Any], *, pieces: int, output: str = v.APPEND) ->
     config = v.Config("p", "t", tuple(columns), v.WindowSpec(10), aggregates, output=output)
     windows = Windows(config, batch.schema)
     for part in np.array_split(np.arange(n), pieces):
-        windows.fold(batch.slice(part[0], len(part)), np.zeros(len(part), np.int64), None)
+        m = len(part)
+        piece, zeros = batch.slice(part[0], m), np.zeros(m, np.int64)
+        windows.fold(Delivery(piece, ("p",), zeros.astype(np.int32), part, part - 1), zeros, None)
     windows.close(v.END)
     outbox = windows.emit(1)[0]
     keys = zip(*(outbox[name].to_pylist() for name in columns), strict=True)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count as count_up
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ import thund
 from thund.builder import count, duckdb, files, pipeline, sum_
 from thund.definition import Pipeline
 from thund.history import History
+from thund.launch import open_source
 from thund.runners.local import Progress
 from thund.stores import open_store
+from thund_conformance.audit import audit_history
+from thund_contract.vocabulary import Idle, Item, Rows
 
 PATIENCE_S = 60.0
 
@@ -22,11 +26,13 @@ def append(path: Path, rows: range) -> None:
         out.writelines(f"{i * 1000},x,{i}\n" for i in rows)
 
 
-def definition(folder: Path, *, state: bool, **trigger: object) -> Pipeline:
+def definition(
+    folder: Path, *, state: bool, idle: str = "0s", future: str | None = None, **trigger: object
+) -> Pipeline:
     steps = (
         pipeline("sums")
         .source(files(folder / "data"))
-        .watermark("t")
+        .watermark("t", idle_timeout=idle, max_future=future)
         .key("k")
         .tumbling("10s")
         .aggregate(rows=count(), total=sum_("v"))
@@ -160,6 +166,91 @@ def test_required_few_credits_cut_epochs_and_lose_nothing(tmp_path: Path) -> Non
     ran = thund.run(made)
     assert ran.progress.accepted == 100
     assert ran.progress.epoch >= 50 // 7
+
+
+def committed(folder: Path) -> list[Item]:
+    """Every item of the history."""
+    return [
+        item for m in History(open_store(str(folder / "state"))).manifests() for item in m.items
+    ]
+
+
+@pytest.mark.law("W4", "T7")
+def test_required_a_file_that_stays_silent_no_longer_holds_the_watermark(tmp_path: Path) -> None:
+    """Rows come to a as long as W stands at b's only row; the history is then what the laws say."""
+    (tmp_path / "data").mkdir()
+    log = tmp_path / "data/a.csv"
+    log.write_text("t,k,v\n")
+    append(log, range(25))
+    (tmp_path / "data/b.csv").write_text("t,k,v\n0,y,1\n")
+    made = definition(tmp_path, state=True, idle="1s", rows=1_000_000, once=False)
+    run = Watched(made)
+    try:
+        for row in range(25, 300):
+            run.wait_for(lambda p, row=row: p.accepted > row)
+            assert run.last is not None
+            if run.last.watermark > 0:
+                break
+            append(log, range(row, row + 1))
+        run.wait_for(lambda p: p.watermark >= 24_000 and p.epoch >= 2)
+    finally:
+        run.end()
+    assert Idle(("b",)) in committed(tmp_path)
+    assert audit_history(History(open_store(str(tmp_path / "state"))), open_source(made)).same
+
+
+@pytest.mark.law("W4")
+def test_required_the_work_of_an_epoch_is_no_idleness(tmp_path: Path) -> None:
+    """By this clock each durable step takes ten seconds, and waiting takes none."""
+    (tmp_path / "data").mkdir()
+    log = tmp_path / "data/a.csv"
+    log.write_text("t,k,v\n")
+    append(log, range(5))
+    (tmp_path / "data/b.csv").write_text("t,k,v\n0,y,1\n")
+    clock = [0]
+
+    def durable(step: str, epoch: int) -> None:
+        clock[0] += 10_000
+
+    made = definition(tmp_path, state=True, idle="1s", rows=2, once=False)
+    run = Watched(made, now=lambda: clock[0], durable=durable)
+    try:
+        run.wait_for(lambda p: p.accepted == 6)
+        append(log, range(5, 9))
+        run.wait_for(lambda p: p.accepted == 10 and p.epoch == 5)
+    finally:
+        run.end()
+    assert clock[0] >= 100_000
+    assert not any(isinstance(item, Idle) for item in committed(tmp_path))
+
+
+@pytest.mark.law("W4")
+def test_required_a_run_to_the_end_of_what_is_there_finds_nobody_idle(tmp_path: Path) -> None:
+    """Ten seconds pass between any two looks at the clock, and rows of b come after those of a."""
+    import msgspec
+
+    (tmp_path / "data").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"data/{name}.csv").write_text("t,k,v\n")
+        append(tmp_path / f"data/{name}.csv", range(20))
+    clock = count_up(0, 10_000)
+    made = definition(tmp_path, state=True, idle="1s", once=True)
+    thund.run(msgspec.structs.replace(made, credits=4), now=lambda: next(clock))
+    items = committed(tmp_path)
+    assert sum(item.rows for item in items if isinstance(item, Rows)) == 40
+    assert not any(isinstance(item, Idle) for item in items)
+
+
+@pytest.mark.law("R2")
+def test_required_recompute_reads_the_clock_once(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.csv").write_text("t,k,v\n0,x,1\n1000,x,2\n")
+    readings = count_up(5_000)
+    thund.run(
+        definition(tmp_path, state=False, idle="1s", future="1h", once=True),
+        now=lambda: next(readings),
+    )
+    assert next(readings) == 5_001
 
 
 def test_required_a_stream_that_never_answers_does_not_hold_a_stop(tmp_path: Path) -> None:

@@ -115,8 +115,10 @@ class Model:
         self.delay, self.future, self.now, self.W = delay, future, 0, v.NEVER
         self.rule = rule
         self.state: dict[str, list[Any]] = {}
+        self.idle: set[str] = set()
 
     def add(self, name: str) -> None:
+        self.idle.discard(name)
         self.state.setdefault(name, [True, None, 0, 0, 0, 0])[0] = True
         self.settle()
 
@@ -124,13 +126,19 @@ class Model:
         self.state[name][0] = False
         self.settle()
 
+    def find_idle(self, names: list[str]) -> None:
+        self.idle |= set(names)
+        self.settle()
+
     def settle(self) -> None:
-        tops = [top for active, top, *_ in self.state.values() if active]
+        awake = [state for name, state in self.state.items() if name not in self.idle]
+        tops = [top for assigned, top, *_ in awake if assigned]
         if tops and None not in tops:
             self.W = max(self.W, min(tops) - self.delay)
 
     def row(self, name: str, time: int | None) -> tuple[str, int]:
         state, seen = self.state[name], self.W
+        self.idle.discard(name)
         state[2] += 1
         if time is None or (self.future is not None and time > self.now + self.future):
             state[5] += 1
@@ -154,7 +162,7 @@ class Model:
 @given(st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
 def test_required_w_moves_row_by_row_under_any_change_of_partitions(seed: int) -> None:
-    """Mixed partitions, added, removed and added again; the guard; restarts; cuts of any size.
+    """Mixed partitions, added, removed, idle, and added again; the guard; restarts; any cut.
 
     All three late rules, and W that moves by row or by epoch.
     """
@@ -186,7 +194,12 @@ def test_required_w_moves_row_by_row_under_any_change_of_partitions(seed: int) -
             bound = Watermark(delay, future, bound.partitions(), bound.W, rule)
         elif action < 0.55:
             bound.end_epoch()
-            model.settle()
+            if rule.update == v.BY_EPOCH:
+                model.settle()
+        elif action < 0.7:
+            found = [name for name in active if rng.random() < 0.6]
+            model.find_idle(found)
+            bound.idle(found)
         else:
             model.now = clock
             bound.clock(clock)
@@ -195,6 +208,7 @@ def test_required_w_moves_row_by_row_under_any_change_of_partitions(seed: int) -
         for one in bound.partitions():
             counts = [one.accepted, one.admitted, one.late, one.invalid]
             assert [one.assigned, one.max_event_time, *counts] == model.state[one.partition]
+            assert one.idle == (one.partition in model.idle)
     bound.drain()
     assert bound.W == v.END
 

@@ -1,4 +1,4 @@
-"""Windows and Watermark together against a row-by-row model in plain Python."""
+"""The core with windows of a grid against a row-by-row model in plain Python."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thund.watermark import REASONS, Watermark, decode_event_time
-from thund.windows import OWN_COLUMNS, RESULTS, RESULTS_UNFIT, STATE, Windows
+from thund.batch import Delivery
+from thund.calendar import Calendar
+from thund.pipeline import Core
+from thund.results import OWN_COLUMNS, RESULTS, RESULTS_UNFIT, outbox_schema
+from thund.windows import STATE, Windows
 from thund_contract import vocabulary as v
 from thund_contract.errors import CallerError, InputError, LawBroken
 
@@ -98,11 +101,29 @@ class Model:
         self.config, self.W = config, v.NEVER
         self.top: dict[str, int] = {}
         self.active = set(partitions)
-        self.counts = {p: [0, 0, 0, 0] for p in partitions}
+        self.counts = {p: [0, 0, 0, 0, 0] for p in partitions}
         self.open: dict[Any, list[Any]] = defaultdict(list)
         self.touched: set[Any] = set()
         self.leaving: dict[Any, list[Any]] = {}
         self.closed: dict[Any, list[Any]] = {}
+        window = config.window
+        self.calendar = (
+            Calendar(window.zone, window.unit, window.offset_ms) if window.zone else None
+        )
+
+    def windows(self, time: int) -> list[tuple[int, int]]:
+        """The windows that hold a time, by the definition of the grid."""
+        if self.calendar:
+            return [self.calendar.window(time)]
+        window = self.config.window
+        slide = window.slide_ms or window.size_ms
+        far = range(time // slide - window.size_ms // slide - 3, time // slide + 3)
+        shift = window.offset_ms % slide
+        spans = [(n * slide + shift, n * slide + shift + window.size_ms) for n in far]
+        return [(start, end) for start, end in spans if start <= time < end]
+
+    def passed(self, end: int) -> bool:
+        return self.W != v.NEVER and end + self.config.grace_ms <= self.W
 
     def row(self, partition: str, time: Any, key: Any, values: Any) -> tuple[str, int]:
         """One row: what became of it, and the W that it saw."""
@@ -111,16 +132,20 @@ class Model:
         if time is None:
             count[3] += 1
             return "invalid", seen
-        fate = "late" if time < self.W else "admitted"
-        count[2 if fate == "late" else 1] += 1
-        if fate == "admitted":
-            size, offset = self.config.window.size_ms, self.config.window.offset_ms
-            group = (math.floor(Fraction(time - offset, size)) * size + offset, key)
-            self.open[group].append(values)
-            self.touched.add(group)
+        windows = self.windows(time)
+        left = [window for window in windows if not self.passed(window[1])]
+        by_window = self.config.late_rule == v.WINDOW_RULE
+        late = not left if by_window else time < self.W
+        count[2 if late else 1] += 1
+        if not late:
+            count[4] += len(windows) - len(left)
+            for window in left:
+                self.open[window, key].append(values)
+                self.touched.add((window, key))
         self.top[partition] = max(time, self.top.get(partition, time))
         self.settle()
-        return fate, seen
+        self.close()
+        return "late" if late else "admitted", seen
 
     def settle(self) -> None:
         if self.active and all(p in self.top for p in self.active):
@@ -128,10 +153,8 @@ class Model:
             self.W = max(self.W, low - self.config.delay_ms)
 
     def close(self) -> None:
-        size = self.config.window.size_ms
-        for group in list(self.open):
-            if self.W != v.NEVER and group[0] + size + self.config.grace_ms <= self.W:
-                self.leaving[group] = self.open.pop(group)
+        for group in [group for group in self.open if self.passed(group[0][1])]:
+            self.leaving[group] = self.open.pop(group)
 
     def emit(self) -> dict[Any, list[Any]]:
         groups = {**self.open, **self.leaving}
@@ -186,21 +209,21 @@ def shown(outbox: pa.Table, unfit: pa.Table, config: v.Config, epoch: int) -> di
     """An emission as the model has it."""
     assert plain(outbox["_epoch"]) == [epoch] * len(outbox)
     assert plain(outbox["_deleted"]) == [False] * len(outbox)
-    ids, starts = outbox["_gar_id"].to_pylist(), plain(outbox["window_start"])
-    assert plain(outbox["window_end"]) == [s + config.window.size_ms for s in starts]
+    ids = outbox["_gar_id"].to_pylist()
+    windows = zip(plain(outbox["window_start"]), plain(outbox["window_end"]), strict=True)
     assert len(set(ids)) == len(ids)
     keys = list(zip(*(plain(outbox[name]) for name in config.key), strict=True)) or [()] * len(ids)
     values = list(zip(*(plain(outbox[a.name]) for a in config.aggregates), strict=True))
     out = {
-        i: (start, key, list(row))
-        for i, start, key, row in zip(ids, starts, keys, values, strict=True)
+        i: (window, key, list(row))
+        for i, window, key, row in zip(ids, windows, keys, values, strict=True)
     }
     place = {a.name: i for i, a in enumerate(config.aggregates)}
     for row in unfit.to_pylist():
         values = out[row["_gar_id"]][2]
         assert values[place[row["aggregate"]]] is None
         values[place[row["aggregate"]]] = f"unfit {row['value']}"
-    return {(start, key): row for start, key, row in out.values()}
+    return {(window, key): row for window, key, row in out.values()}
 
 
 def partial(table: pa.Table, name: str, i: int) -> Any:
@@ -211,46 +234,57 @@ def partial(table: pa.Table, name: str, i: int) -> Any:
     return exact + Fraction(int.from_bytes(wide or b"", "little", signed=True), 1 << 1075)
 
 
-def check_state(tables: dict[str, pa.Table], model: Model) -> None:
-    """The snapshot against the model's open groups."""
-    table, config = tables[STATE], model.config
-    starts = plain(table["window_start"])
+def check_state(table: pa.Table, model: Model) -> None:
+    """The snapshot against the model's open groups; for hopping windows only what is there."""
+    config = model.config
     keys = list(zip(*(plain(table[f"key({name})"]) for name in config.key), strict=True))
+    if config.window.kind == v.HOPPING:
+        cells = zip(plain(table["cell_start"]), keys or [()] * len(table), strict=True)
+        groups = list(cells)
+        assert len(set(groups)) == len(groups)
+        windows = {(w, key) for cell, key in groups for w in model.windows(cell)}
+        assert {group for group in windows if not model.passed(group[0][1])} == set(model.open)
+        return
+    starts = plain(table["window_start"])
     groups = [(s, k) for s, k in zip(starts, keys or [()] * len(starts), strict=True)]
     assert len(set(groups)) == len(groups)
-    assert set(groups) == set(model.open)
+    open_groups = {(window[0], key): rows for (window, key), rows in model.open.items()}
+    assert set(groups) == set(open_groups)
     for i, group in enumerate(groups):
-        rows = model.open[group]
-        assert table["rows"][i].as_py() == len(rows)
-        for a, aggregate in enumerate(config.aggregates):
-            name, operation = aggregate.column, aggregate.operation
-            if name is None:
-                continue
-            values = [row[a] for row in rows if row[a] is not None]
-            assert table[f"count({name})"][i].as_py() == len(values)
-            if operation in (v.MIN, v.MAX):
-                best = min if operation == v.MIN else max
-                want = best(values, key=order) if values else None
-                assert plain(table[f"{operation}({name})"].slice(i, 1)) == [want]
-            elif operation in (v.SUM, v.MEAN) and f"sum({name}).wide" in table.column_names:
-                finite = [x[0] for x in values if x != "nan" and not math.isinf(x[0])]
-                assert partial(table, name, i) == sum(map(Fraction, finite), Fraction(0))
-                flags = (
-                    ("nan" in values)
-                    + 2 * ((math.inf, 1) in values)
-                    + 4 * ((-math.inf, -1) in values)
-                )
-                assert table[f"sum({name}).specials"][i].as_py() == flags
-            elif operation in (v.SUM, v.MEAN):
-                assert int(table[f"sum({name})"][i].as_py()) == sum(values)
+        check_group(table, i, config, open_groups[group])
 
 
+def check_group(table: pa.Table, i: int, config: v.Config, rows: list[Any]) -> None:
+    """One group of a snapshot against its rows."""
+    assert table["rows"][i].as_py() == len(rows)
+    for a, aggregate in enumerate(config.aggregates):
+        name, operation = aggregate.column, aggregate.operation
+        if name is None:
+            continue
+        values = [row[a] for row in rows if row[a] is not None]
+        assert table[f"count({name})"][i].as_py() == len(values)
+        if operation in (v.MIN, v.MAX):
+            best = min if operation == v.MIN else max
+            want = best(values, key=order) if values else None
+            assert plain(table[f"{operation}({name})"].slice(i, 1)) == [want]
+        elif operation in (v.SUM, v.MEAN) and f"sum({name}).wide" in table.column_names:
+            finite = [x[0] for x in values if x != "nan" and not math.isinf(x[0])]
+            assert partial(table, name, i) == sum(map(Fraction, finite), Fraction(0))
+            flags = (
+                ("nan" in values) + 2 * ((math.inf, 1) in values) + 4 * ((-math.inf, -1) in values)
+            )
+            assert table[f"sum({name}).specials"][i].as_py() == flags
+        elif operation in (v.SUM, v.MEAN):
+            assert int(table[f"sum({name})"][i].as_py()) == sum(values)
+
+
+OPERATIONS = (v.COUNT, v.SUM, v.MIN, v.MAX, v.MEAN)
 VALUE_COLUMNS: dict[str, tuple[Any, list[Any], tuple[str, ...]]] = {
-    "i": (pa.int64(), [*INTEGERS, (1 << 63) - 1, -(1 << 63)], v.OPERATIONS),
-    "h": (pa.int16(), INTEGERS, v.OPERATIONS),
-    "u": (pa.uint64(), [0, 5, (1 << 64) - 1, 1 << 63], v.OPERATIONS),
-    "f": (pa.float64(), VALUES, v.OPERATIONS),
-    "g": (pa.float32(), FLOATS, v.OPERATIONS),
+    "i": (pa.int64(), [*INTEGERS, (1 << 63) - 1, -(1 << 63)], OPERATIONS),
+    "h": (pa.int16(), INTEGERS, OPERATIONS),
+    "u": (pa.uint64(), [0, 5, (1 << 64) - 1, 1 << 63], OPERATIONS),
+    "f": (pa.float64(), VALUES, OPERATIONS),
+    "g": (pa.float32(), FLOATS, OPERATIONS),
     "d": (pa.date32(), [0, 5, -5], (v.COUNT, v.MIN, v.MAX)),
     "z": (pa.timestamp("us"), [0, 5, -(1 << 61)], (v.COUNT, v.MIN, v.MAX)),
     "s": (pa.utf8(), TEXTS, (v.COUNT,)),
@@ -260,84 +294,113 @@ VALUE_COLUMNS: dict[str, tuple[Any, list[Any], tuple[str, ...]]] = {
 }
 
 
-def draw_config(rng: Any, keys: int) -> v.Config:
+def draw_window(rng: Any) -> v.WindowSpec:
+    if rng.random() < 0.2:
+        unit = str(rng.choice(v.UNITS))
+        zone = str(rng.choice(["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia"]))
+        offset = int(rng.choice([0, 1, -7_200_000]))
+        return v.WindowSpec(0, offset, v.CALENDAR, unit=unit, zone=zone)
     size = int(rng.choice([1, 3, 10, 64, 1000]))
+    offset = int(rng.integers(-2 * size, 2 * size + 1))
+    if rng.random() < 0.5:
+        slide = int(rng.integers(max(1, size // 7), size + 1))
+        return v.WindowSpec(size, offset, v.HOPPING, slide_ms=slide)
+    return v.WindowSpec(size, offset)
+
+
+def draw_config(rng: Any, keys: int) -> v.Config:
     aggregates = [v.Aggregate("rows", v.COUNT)]
     for _ in range(int(rng.integers(0, 6))):
         name = str(rng.choice(list(VALUE_COLUMNS)))
         operation = str(rng.choice(VALUE_COLUMNS[name][2]))
         aggregates.append(v.Aggregate(f"{len(aggregates)}_{operation}_{name}", operation, name))
+    window = draw_window(rng)
+    unit = 3_600_000 if window.kind == v.CALENDAR else 1
     return v.Config(
         "p",
         "t",
         tuple(f"k{c}" for c in range(keys)),
-        v.WindowSpec(size, int(rng.integers(-2 * size, 2 * size + 1))),
+        window,
         tuple(aggregates),
-        delay_ms=int(rng.choice([0, 5, 100])),
-        grace_ms=int(rng.choice([0, 0, 7])),
+        delay_ms=int(rng.choice([0, 5, 100])) * unit,
+        grace_ms=int(rng.choice([0, 0, 7])) * unit,
+        late_rule=str(rng.choice([v.ROW_RULE, v.WINDOW_RULE])),
         output=str(rng.choice([v.APPEND, v.UPDATE, v.COMPLETE])),
     )
 
 
+def draw_batch(rng: Any, config: v.Config, kinds: Any, clock: int, nulls: float) -> Any:
+    """Rows of all columns, some of them without a time."""
+    n, unit = int(rng.integers(1, 60)), 1
+    if config.window.kind == v.CALENDAR:
+        unit = 3_600_000
+    times = (clock - rng.integers(0, int(rng.choice([1, 30, 300])), n)) * unit
+    columns = {"t": pa.array(times, mask=rng.random(n) < float(rng.choice([0, 0.1])))}
+    for c, (kind, choices) in enumerate(kinds):
+        columns[f"k{c}"] = column(kind, choices, n, nulls, rng)
+    for name, (kind, choices, _) in VALUE_COLUMNS.items():
+        columns[name] = column(kind, choices, n, nulls, rng)
+    return pa.record_batch(columns)
+
+
 @given(st.integers(0, 2**32))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_required_any_stream_is_what_the_model_says(seed: int) -> None:
-    """Random keys, values, nulls, late and invalid rows, cuts, and lives: all equal the model."""
+    """Random windows, keys, values, nulls, late and invalid rows, cuts, and lives."""
     rng = np.random.default_rng(seed)
     kinds = [KEY_TYPES[i] for i in rng.integers(0, len(KEY_TYPES), rng.integers(0, 4))]
     config = draw_config(rng, len(kinds))
     names = ["a", "b", "c"][: int(rng.integers(1, 4))]
     model = Model(config, names)
-    bound, windows, clock = Watermark(config.delay_ms), None, int(rng.integers(-3000, 3000))
+    clock, nulls = int(rng.integers(-3000, 3000)), float(rng.choice([0, 0.2]))
+    schema = draw_batch(rng, config, kinds, 0, 0.0).schema
+    core = Core(config, schema, now=lambda: 0)
     for name in names:
-        bound.add(name)
-    nulls = float(rng.choice([0, 0.2]))
+        core.add(name)
     for epoch in range(1, int(rng.integers(2, 6))):
+        fates: dict[str, list[Any]] = defaultdict(list)
         for _ in range(int(rng.integers(0, 4))):
-            n, clock = int(rng.integers(1, 60)), clock + int(rng.integers(0, 40))
-            times = clock - rng.integers(0, int(rng.choice([1, 30, 300])), n)
-            invalid = pa.array(times, mask=rng.random(n) < float(rng.choice([0, 0.1])))
-            columns = {"t": invalid}
-            for c, (kind, choices) in enumerate(kinds):
-                late_nulls = nulls if epoch > 1 else 0.0
-                columns[f"k{c}"] = column(kind, choices, n, late_nulls, rng)
-            for name, (kind, choices, _) in VALUE_COLUMNS.items():
-                columns[name] = column(kind, choices, n, nulls if epoch > 1 else 0.0, rng)
-            batch = pa.record_batch(columns)
-            if windows is None:
-                windows = Windows(config, batch.schema)
-            feed(model, bound, windows, batch, rng.integers(0, len(names), n))
-        if windows is None:
-            continue
+            clock += int(rng.integers(0, 40))
+            batch = draw_batch(rng, config, kinds, clock, nulls if epoch > 1 else 0.0)
+            feed(model, core, batch, rng.integers(0, len(names), batch.num_rows), fates)
         if rng.random() < 0.2:
-            bound.drain()
+            core.drain()
             model.W = v.END
-        windows.close(bound.W)
-        model.close()
-        compare(shown(*windows.emit(epoch), config, epoch), model.emit())
-        tables = windows.snapshot()
-        check_state(tables, model)
-        assert windows.open_groups == len(model.open)
+            model.close()
+        done = core.cut(epoch)
+        if done is None:
+            continue
+        compare(shown(done.outbox.rows, done.outbox.unfit, config, epoch), model.emit())
+        check_lanes(done, model, fates)
+        check_state(done.state[STATE], model)
         if rng.random() < 0.5:
-            windows = Windows(config, batch.schema)
-            windows.restore(tables)
-            bound = Watermark(config.delay_ms, None, bound.partitions(), bound.W)
+            core = Core(config, schema, now=lambda: 0, restored=done)
         if model.W == v.END:
-            assert windows.open_groups == 0
+            assert core.windows.open_groups == 0
             break
 
 
 def compare(got: dict[Any, list[Any]], want: dict[Any, list[Any]]) -> None:
-    assert {(g[0], tuple(map(key_of, g[1]))) for g in got} == set(want)
+    assert {(window, tuple(map(key_of, key))) for window, key in got} == set(want)
     assert got == want
 
 
-def feed(model: Model, bound: Watermark, windows: Windows, batch: Any, part: Any) -> None:
-    """A batch to both; what became of each row must agree."""
+def check_lanes(done: Any, model: Model, fates: dict[str, list[Any]]) -> None:
+    """What became of each row, the W it saw, and the counters."""
+    for lane in ("late", "invalid"):
+        table = getattr(done.outbox, lane)
+        columns = [table[name].to_pylist() for name in ("partition", "offset", "watermark")]
+        assert sorted(zip(*columns, strict=True)) == sorted(fates[lane])
+    assert done.watermark == model.W
+    for one in done.partitions:
+        counts = [one.accepted, one.admitted, one.late, one.invalid, one.late_window_drops]
+        assert counts == model.counts[one.partition]
+        assert one.max_event_time == model.top.get(one.partition)
+
+
+def feed(model: Model, core: Core, batch: Any, part: Any, fates: dict[str, list[Any]]) -> None:
+    """A batch to both."""
     config, names = model.config, list(model.counts)
-    times = decode_event_time(batch.column("t"))
-    admission = bound.admit(times, part.astype(np.int32), names)
-    windows.fold(batch, times.values, admission.admitted)
     keys = [[key_of(x) for x in plain(batch.column(name))] for name in config.key]
     values = [
         [None] * batch.num_rows
@@ -347,25 +410,17 @@ def feed(model: Model, bound: Watermark, windows: Windows, batch: Any, part: Any
         else plain(batch.column(a.column))
         for a in config.aggregates
     ]
-    fates: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    prev, offset = np.empty(batch.num_rows, np.int64), np.empty(batch.num_rows, np.int64)
+    last = [core.position(name) for name in names]
     for i, time in enumerate(batch.column("t").to_pylist()):
         row = [column[i] or None if a.operation == v.COUNT else column[i]
                for a, column in zip(config.aggregates, values, strict=True)]  # fmt: skip
+        prev[i], offset[i] = last[part[i]], last[part[i]] + 1
+        last[part[i]] = offset[i]
         fate, seen = model.row(names[part[i]], time, tuple(key[i] for key in keys), row)
-        fates[fate].append((i, seen))
-    admitted = range(batch.num_rows) if admission.admitted is None else admission.admitted.tolist()
-    assert list(admitted) == [i for i, _ in fates["admitted"]]
-    late = zip(admission.late.tolist(), admission.late_watermark.tolist(), strict=True)
-    assert list(late) == fates["late"]
-    wrong = zip(admission.invalid.tolist(), admission.invalid_watermark.tolist(), strict=True)
-    assert list(wrong) == fates["invalid"]
-    assert {REASONS[code] for code in admission.invalid_reason} <= {v.NULL_TIME}
-    assert bound.W == model.W
-    for one in bound.partitions():
-        assert [one.accepted, one.admitted, one.late, one.invalid] == model.counts[one.partition]
-        assert one.max_event_time == model.top.get(one.partition)
-    windows.close(bound.W)
-    model.close()
+        fates[fate].append((names[part[i]], offset[i], seen))
+    core.deliver(Delivery(batch, tuple(names), part.astype(np.int32), offset, prev))
+    core.advance()
 
 
 def simple(output: str = v.APPEND, **more: Any) -> v.Config:
@@ -379,7 +434,10 @@ def rows(times: list[int], keys: list[Any], values: list[Any]) -> pa.RecordBatch
 
 
 def fold(windows: Windows, batch: pa.RecordBatch) -> None:
-    windows.fold(batch, np.array(batch.column("t").to_numpy()), None)
+    offset = np.arange(batch.num_rows, dtype=np.int64)
+    part = np.zeros(batch.num_rows, np.int32)
+    delivery = Delivery(batch, ("p",), part, offset, offset - 1)
+    windows.fold(delivery, batch.column("t").to_numpy(), None)
 
 
 def test_required_a_snapshot_survives_parquet_and_another_order(tmp_path: Any) -> None:
@@ -396,7 +454,7 @@ def test_required_a_snapshot_survives_parquet_and_another_order(tmp_path: Any) -
     assert state["sum(x).wide"].null_count == 3
     pq.write_table(state.take([4, 0, 3, 1, 2]), tmp_path / "state.parquet")
     again = Windows(simple(), batch.schema)
-    again.restore({STATE: pq.read_table(tmp_path / "state.parquet")})
+    again.restore({STATE: pq.read_table(tmp_path / "state.parquet")}, v.NEVER)
     for each in (windows, again):
         fold(each, rows([4, 13], ["a", "b" * 40], [-1e300, 0.2]))
         each.close(v.END)
@@ -416,7 +474,7 @@ def test_required_complete_mode_keeps_closed_rows_and_their_unfit_values() -> No
     tables = windows.snapshot()
     assert tables[RESULTS].num_rows == tables[RESULTS_UNFIT].num_rows == 1
     again = Windows(simple(v.COMPLETE), batch.schema)
-    again.restore(tables)
+    again.restore(tables, 10)
     second, unfit_again = again.emit(2)
     assert second.drop(["_epoch"]).equals(first.drop(["_epoch"]))
     assert unfit_again.equals(unfit)
@@ -459,7 +517,9 @@ def test_required_far_windows_in_one_batch_need_no_room_between_them() -> None:
         (v.Config("p", "t", ("k",), v.WindowSpec(10), (v.Aggregate("k", "count"),)), "two output"),
         (v.Config("p", "t", ("k",), v.WindowSpec(10), (v.Aggregate("a", "sum"),)), "without a col"),
         (v.Config("p", "t", ("k",), v.WindowSpec(10), (v.Aggregate("a", "sum", "k"),)), "string"),
-        (v.Config("p", "t", ("k",), v.WindowSpec(10), (v.Aggregate("a", "max", "k"),)), "string"),
+        (v.Config("p", "t", ("k",), v.WindowSpec(5, 0, v.HOPPING, 6), ()), "at each 6 ms"),
+        (v.Config("p", "t", ("k",), v.WindowSpec(0, 0, v.CALENDAR, 0, 0, "day", "X"), ()), "zone"),
+        (v.Config("p", "t", ("k",), v.WindowSpec(0, 0, v.CALENDAR, 0, 0, "d", "UTC"), ()), "unit"),
         (
             v.Config("p", "t", ("k",), v.WindowSpec(10), (v.Aggregate("a", "sum", "q"),)),
             "no column",
@@ -472,7 +532,7 @@ def test_required_a_wrong_definition_is_one_clear_error(config: v.Config, messag
     """Columns, types, names, sizes and modes are checked before the first row."""
     schema = rows([1], ["a"], [1]).schema.append(pa.field("l", pa.list_(pa.int8())))
     if not message:
-        assert set(OWN_COLUMNS) < set(Windows(config, schema).emit(1)[0].column_names)
+        assert set(OWN_COLUMNS) < set(outbox_schema(config, schema).names)
         return
     with pytest.raises(CallerError, match=message):
         Windows(config, schema)
@@ -482,4 +542,4 @@ def test_required_a_batch_of_other_types_is_refused() -> None:
     """A source that changes its mind about a type is named."""
     windows = Windows(simple(), rows([1], ["a"], [1]).schema)
     with pytest.raises(InputError, match="int64"):
-        windows.fold(pa.record_batch({"t": [1], "k": ["a"], "x": [1]}), np.array([1]), None)
+        fold(windows, pa.record_batch({"t": [1], "k": ["a"], "x": [1]}))

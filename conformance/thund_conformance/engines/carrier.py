@@ -1,6 +1,7 @@
 """Rows of a scenario as typed Arrow columns, and Arrow values back as the contract shows them.
 
-A column's type follows from the values that a scenario has for it; a column of nulls only is int64.
+A column's type follows from the values that a scenario has for it; a column of nulls only is int64,
+but boolean where its aggregate or the filter asks for one.
 """
 
 from __future__ import annotations
@@ -8,21 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from thund.batch import Delivery
 from thund_contract.scenario import Scenario
-from thund_contract.vocabulary import Row
+from thund_contract.vocabulary import ALL, ANY, OR_SET, Aggregate, Row
 
 _PLAIN = ((bool, pa.bool_()), (int, pa.int64()), (float, pa.float64()), (str, pa.string()))
 _UNITS = re.compile(r"(timestamp|duration|time32|time64)\[(s|ms|us|ns)(?:, tz=(.+))?\]")
+_DECIMAL = re.compile(r"(decimal32|decimal64|decimal128|decimal256)\((\d+), (-?\d+)\)")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Carrier:
-    """The columns of one scenario: the event time, the keys, and what is aggregated.
+    """The columns of one scenario: the event time, keys, ids, the filter's, and what is aggregated.
 
     other_types: the same values in rarer Arrow types: the smallest integer that holds them,
     texts in a dictionary, large binaries, instants instead of integers.
@@ -34,7 +38,7 @@ class Carrier:
         self.types = {}
         for name in self._names():
             values = [self._value(row, name) for row in rows]
-            kind = column_type(name, values)
+            kind = pa.bool_() if name in self._booleans() else column_type(name, values)
             self.types[name] = _rarer(kind, values) if other_types else kind
         self.time_type = _time_type([row.event_time for row in rows])
         if other_types and self.time_type == pa.int64():
@@ -58,18 +62,49 @@ class Carrier:
         )
 
     def _names(self) -> list[str]:
-        aggregated = [a.column for a in self.config.aggregates if a.column is not None]
-        return list(dict.fromkeys([*self.config.key, *aggregated]))
+        config = self.config
+        aggregated = [n for a in config.aggregates if a.column for n in (a.column, *a.others)]
+        kept = [] if config.filter is None else [config.filter]
+        return list(dict.fromkeys([*config.key, *aggregated, *config.deduplicate, *kept]))
+
+    def _booleans(self) -> set[str | None]:
+        """The columns that must be booleans, also where they hold nulls only."""
+        found = {self.config.filter}
+        for aggregate in self.config.aggregates:
+            if aggregate.operation in (ANY, ALL):
+                found.add(aggregate.column)
+            elif aggregate.operation == OR_SET:
+                found.add(aggregate.others[-1])
+        return found
 
     def _value(self, row: Row, name: str) -> object:
         """The row's value in a column; a column that is aggregated twice has the same value twice."""
         if name in self.config.key:
             return row.key[self.config.key.index(name)]
-        places = [i for i, a in enumerate(self.config.aggregates) if a.column == name]
-        found = {repr(row.values[i]): row.values[i] for i in places}
+        if name in self.config.deduplicate:
+            return row.id[self.config.deduplicate.index(name)]
+        if name == self.config.filter:
+            return row.passes
+        values = [
+            own
+            for a, value in zip(self.config.aggregates, row.values, strict=True)
+            for column, own in _by_column(a, value)
+            if column == name
+        ]
+        found = {repr(value): value for value in values}
         if len(found) != 1:
             raise ValueError(f"row {row.partition}:{row.offset} has {len(found)} values of {name}")
         return next(iter(found.values()))
+
+
+def _by_column(aggregate: Aggregate, value: object) -> Iterable[tuple[str, object]]:
+    """The columns that an aggregate reads, and a row's value in each."""
+    if aggregate.column is None:
+        return ()
+    if not aggregate.others:
+        return ((aggregate.column, value),)
+    assert isinstance(value, tuple)
+    return zip((aggregate.column, *aggregate.others), value, strict=True)
 
 
 def column_type(name: str, values: Iterable[object]) -> pa.DataType:
@@ -96,10 +131,13 @@ def type_of(value: object) -> pa.DataType:
 
 
 def named_type(name: str) -> pa.DataType:
-    """The Arrow type that prints as `name`: a date, a time, a timestamp or a duration."""
+    """The Arrow type that prints as `name`: a date, time, timestamp, duration or decimal."""
     dates = {"date32[day]": pa.date32(), "date64[ms]": pa.date64()}
     if name in dates:
         return dates[name]
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal is not None:
+        return getattr(pa, decimal[1])(int(decimal[2]), int(decimal[3]))
     match = _UNITS.fullmatch(name)
     if match is None:
         raise ValueError(f"no scenario can hold a {name}")
@@ -112,17 +150,31 @@ def to_arrow(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     if all(not isinstance(value, tuple) for value in values):
         return pa.array(values, kind)
     inner = [value[1] if isinstance(value, tuple) else None for value in values]
+    if pa.types.is_decimal(kind):
+        width = kind.bit_width // 8
+        inner = [None if n is None else n.to_bytes(width, "little", signed=True) for n in inner]
     return pa.array(inner, _storage(kind)).view(kind)
 
 
 def from_arrow(column: pa.ChunkedArray) -> list[object]:
-    """An Arrow column as values of the contract."""
-    kind = column.type
-    if pa.types.is_temporal(kind):
-        name, stored = str(kind), column.combine_chunks().view(_storage(kind)).to_pylist()
-        return [None if value is None else (name, value) for value in stored]
-    values: list[object] = column.to_pylist()
-    return values
+    """An Arrow column as values of the contract; a struct's are a dict by the names of its fields."""
+    kind, name = column.type, str(column.type)
+    if pa.types.is_list(kind):
+        inner = iter(from_arrow(pa.chunked_array([column.combine_chunks().flatten()])))
+        lengths = pc.list_value_length(column).to_pylist()
+        return [None if n is None else ("list", tuple(islice(inner, n))) for n in lengths]
+    if pa.types.is_struct(kind):
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        fields = [from_arrow(field) for field in column.flatten()]
+        lines = zip(column.is_valid().to_pylist(), *fields, strict=True)
+        return [dict(zip(names, line, strict=True)) if valid else None for valid, *line in lines]
+    if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
+        values: list[object] = column.to_pylist()
+        return values
+    stored = column.combine_chunks().view(_storage(kind)).to_pylist()
+    if pa.types.is_decimal(kind):
+        stored = [n if n is None else int.from_bytes(n, "little", signed=True) for n in stored]
+    return [None if value is None else (name, value) for value in stored]
 
 
 def _rarer(kind: pa.DataType, values: Iterable[object]) -> pa.DataType:
@@ -146,6 +198,8 @@ _INTEGERS = (
 
 
 def _storage(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(kind):
+        return pa.binary(kind.bit_width // 8)
     return pa.int32() if kind.bit_width == 32 else pa.int64()
 
 

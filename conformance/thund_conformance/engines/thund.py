@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import thund.engine
 from thund.checkpoint import Checkpoints
@@ -16,14 +17,16 @@ from thund.sink import MemorySink
 from thund.stores import open_store
 from thund_conformance.engines.carrier import Carrier, from_arrow
 from thund_conformance.engines.log_source import LogSource
-from thund_conformance.engines.state import window_states
+from thund_conformance.engines.state import remembered, window_states, with_panes
 from thund_contract.engine import Capabilities, Durable, Life, World
 from thund_contract.scenario import Scenario
 from thund_contract.vocabulary import (
     Config,
+    Delete,
     EpochRecord,
     InvalidRow,
     LateRow,
+    Pane,
     Put,
     Row,
     Unfit,
@@ -125,6 +128,12 @@ class ThundLife:
     def tick(self) -> None:
         self._settled.tick()
 
+    def resume(self) -> None:
+        self._settled.resume()
+
+    def idle(self, partitions: tuple[str, ...]) -> None:
+        self._settled.idle(partitions)
+
     def commit(self) -> None:
         self._settled.commit()
 
@@ -145,19 +154,31 @@ class ThundLife:
 
 def epoch_record(config: Config, history: History, manifest: Manifest) -> EpochRecord:
     """One committed epoch, read back from the store."""
-    outbox = history.outbox(manifest.epoch)
+    outbox, state = history.outbox(manifest.epoch), history.state(manifest.epoch)
     return EpochRecord(
         epoch=manifest.epoch,
         items=manifest.items,
         watermark=manifest.watermark,
         partitions=manifest.partitions,
-        state=window_states(config, history.state(manifest.epoch)),
-        outbox=puts(config, outbox.rows),
+        state=with_panes(config, window_states(config, state, manifest.watermark), state),
+        outbox=_outbox_rows(config, outbox.rows),
         late=_late(outbox),
         invalid=_invalid(outbox),
         unfit=_unfit(outbox),
         drained=manifest.drained,
+        seen=remembered(config, state),
+        panes=_panes(config, outbox),
     )
+
+
+def _outbox_rows(config: Config, table: pa.Table) -> tuple[Put | Delete, ...]:
+    """Rows of an outbox, tombstones too, sorted by id."""
+    deleted = table.column("_deleted")
+    gone = table.filter(deleted)
+    ids = [value.hex() for value in gone.column("_gar_id").to_pylist()]
+    tombstones = map(Delete, ids, gone.column("_epoch").to_pylist())
+    rows: list[Put | Delete] = [*puts(config, table.filter(pc.invert(deleted))), *tombstones]
+    return tuple(sorted(rows, key=lambda row: row.id))
 
 
 def puts(config: Config, table: pa.Table) -> tuple[Put, ...]:
@@ -171,6 +192,19 @@ def puts(config: Config, table: pa.Table) -> tuple[Put, ...]:
     versions = table.column("_epoch").to_pylist()
     rows = zip(ids, versions, keys, starts, ends, values, strict=True)
     return tuple(sorted((Put(*row) for row in rows), key=lambda put: put.id))
+
+
+def _panes(config: Config, outbox: Outbox) -> tuple[Pane, ...]:
+    """The lane of panes, in its order."""
+    table = outbox.panes
+    if table is None or not table.num_rows:
+        return ()
+    starts, ends = _milliseconds(table, "window_start"), _milliseconds(table, "window_end")
+    keys = _rows([from_arrow(table.column(name)) for name in config.key], table.num_rows)
+    values = _rows([from_arrow(table.column(a.name)) for a in config.aggregates], table.num_rows)
+    ids = [value.hex() for value in table.column("_gar_id").to_pylist()]
+    own = [table.column(name).to_pylist() for name in ("_pane", "_timing", "_retraction")]
+    return tuple(Pane(*row) for row in zip(ids, *own, keys, starts, ends, values, strict=True))
 
 
 def _rows(columns: list[list[object]], count: int) -> list[tuple[object, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thund_conformance.mutants import durable, flow, results
+from thund_conformance.mutants import aggregates, durable, flow, results, windows
 from thund_conformance.mutants.patches import Mutant
 
 MUTANTS = (
@@ -73,6 +73,62 @@ MUTANTS = (
         why="W moves at the end of an epoch, but its windows close in the next one.",
     ),
     Mutant(
+        name="idle-clock-at-work", law="W4", patch=flow.idle_clock_runs_at_work,
+        why="The time that the engine works counts as time without rows.",
+    ),
+    Mutant(
+        name="idleness-inside-epoch", law="W4", patch=flow.idleness_read_inside_an_epoch,
+        why="A reading inside an epoch finds partitions idle.",
+    ),
+    Mutant(
+        name="idle-one-by-one", law="W4", patch=flow.idle_one_after_the_other,
+        why="Partitions of one reading go idle one after the other, and W runs on between them.",
+    ),
+    Mutant(
+        name="idleness-not-recorded", law="W4", patch=flow.reading_not_recorded,
+        why="Partitions go idle, and the manifest does not say when.",
+    ),
+    Mutant(
+        name="wake-seen-later", law="W4", patch=flow.wake_seen_by_the_next_move,
+        why="W moves with a row as if the row's partition were still idle.",
+    ),
+    Mutant(
+        name="waking-batch-whole", law="W4", patch=flow.waking_batch_taken_whole,
+        why="A batch that wakes a partition is judged by W as it stands at its end.",
+    ),
+    Mutant(
+        name="restart-wakes", law="W4", patch=flow.restart_wakes,
+        why="A restart makes idle partitions active.",
+    ),
+    Mutant(
+        name="removed-wakes", law="W4", patch=flow.removed_partition_wakes,
+        why="A removed partition loses its flag.",
+    ),
+    Mutant(
+        name="invalid-row-is-quiet", law="W4", patch=flow.invalid_row_does_not_end_the_quiet,
+        why="A partition that gives invalid rows only goes idle.",
+    ),
+    Mutant(
+        name="held-row-is-quiet", law="W4", patch=flow.held_row_does_not_stop_the_clock,
+        why="A partition whose rows wait for a lost one goes idle.",
+    ),
+    Mutant(
+        name="resumed-lowers-w", law="W5", patch=flow.resumed_partition_lowers_the_watermark,
+        why="A partition that comes back pulls W down to its own time.",
+    ),
+    Mutant(
+        name="status-counts-idle", law="W7", patch=flow.status_counts_idle_partitions,
+        why="Status names an idle partition, for which W does not wait.",
+    ),
+    Mutant(
+        name="status-keeps-holder", law="W7", patch=flow.status_keeps_the_holder_in_the_bound,
+        why="What W would be without its holder counts the holder.",
+    ),
+    Mutant(
+        name="status-since-newest", law="W7", patch=flow.status_since_the_newest_epoch,
+        why="Status looks at the newest epoch only to say since when W is held.",
+    ),
+    Mutant(
         name="removed-forgotten", law="W5", patch=flow.removed_partition_forgotten,
         why="A partition that is added again starts without its largest event time.",
     ),
@@ -97,6 +153,26 @@ MUTANTS = (
         why="The window rule looks at another grid than the windows.",
     ),
     Mutant(
+        name="missed-windows-take-row", law="A2", patch=windows.missed_windows_take_the_row,
+        why="hazelcast-jet#675: a row goes into all windows that hold it, closed ones too; none is counted.",
+    ),
+    Mutant(
+        name="late-by-first-window", law="A2", patch=windows.late_by_the_first_window,
+        why="Model windows_late_by_first: a row is late once the first of its windows is closed.",
+    ),
+    Mutant(
+        name="missed-counted-once", law="A2", patch=windows.missed_windows_counted_as_one,
+        why="Model windows_drops_rows: a row that missed two windows is counted as one.",
+    ),
+    Mutant(
+        name="open-session-holds-none", law="A2", patch=windows.open_sessions_hold_no_late_row,
+        why="Model sessions_late_inside: a row that an open session holds is late.",
+    ),
+    Mutant(
+        name="closed-session-takes", law="A2", patch=windows.closed_sessions_take_rows,
+        why="Model sessions_close_at_cut: a session that W has passed takes rows to the batch's end.",
+    ),
+    Mutant(
         name="partition-rule-by-row", law="A3", patch=flow.every_rule_is_the_row_rule,
         why="A row far behind its own partition is on time while another one holds W.",
     ),
@@ -112,10 +188,114 @@ MUTANTS = (
         name="late-lane-later-watermark", law="A6", patch=flow.late_lane_has_a_later_watermark,
         why="The late lane shows W at the end of the batch, not just before the row.",
     ),
+    Mutant(
+        name="repeats-renew", law="A7", patch=flow.repeats_renew,
+        why="nats-server#7302 asks for it: a repeat renews the memory, so an id may never be new again.",
+    ),
+    Mutant(
+        name="id-forgotten-at-bound", law="A7", patch=flow.forgotten_at_the_bound,
+        why="Model repeats_forgets_early: an id is forgotten at W = event time + remember.",
+    ),
+    Mutant(
+        name="id-known-in-memory", law="A7", patch=flow.known_while_in_memory,
+        why="Model repeats_by_memory: an id is known for as long as it happens to be kept.",
+    ),
+    Mutant(
+        name="late-remembered", law="A7", patch=flow.late_rows_remembered,
+        why="Repeats are judged before late rows: a late row's id is known, and the row on time is dropped.",
+    ),
+    Mutant(
+        name="ids-lost-by-restart", law="A7", patch=flow.ids_lost_by_a_restart,
+        why="WM-18, KAFKA-7994, for ids: what was seen is unknown after a restart.",
+    ),
+    Mutant(
+        name="ids-lost-at-cut", law="A7", patch=flow.ids_lost_at_the_cut,
+        why="Model repeats_forgets_at_cut: a repeat in the next epoch is admitted.",
+    ),
+    Mutant(
+        name="ids-never-forgotten", law="A7", patch=flow.ids_never_forgotten,
+        why="ST-02, SPARK-19932: every id is kept for ever.",
+    ),
+    Mutant(
+        name="filtered-moves-nothing", law="A8", patch=flow.filtered_rows_move_nothing,
+        why="numaflow#1357, hazelcast#20740: a source whose rows are all filtered out holds W for ever.",
+    ),
+    Mutant(
+        name="null-passes", law="A8", patch=flow.null_passes,
+        why="databend#7966: a row for which the filter is null passes it.",
+    ),
+    Mutant(
+        name="filtered-late-first", law="A8", patch=flow.filtered_rows_are_late_first,
+        why="Model filter_after_late: a row that the filter does not pass is counted late.",
+    ),
     # ---- windows, aggregates, output
     Mutant(
         name="truncated-start", law="G1", patch=results.truncated_start,
         why="The window's start is truncated toward zero: wrong for negative times.",
+    ),
+    Mutant(
+        name="hops-truncated", law="G2", patch=results.truncated_start,
+        why="Model windows_hops_truncate: the start of a hopping window is truncated toward zero.",
+    ),
+    Mutant(
+        name="hops-by-quotient", law="G2", patch=windows.hops_by_the_quotient,
+        why="Model windows_hops_quotient: a row is in size / slide windows, rounded down.",
+    ),
+    Mutant(
+        name="ends-cut-no-cell", law="G2", patch=windows.ends_cut_no_cell,
+        why="WN-04, bytewax#485: where the slide does not divide the size, a row is in a window too many.",
+    ),
+    Mutant(
+        name="cell-dropped-early", law="G2", patch=windows.cell_dropped_early,
+        why="onyx#801: what windows share goes when the first of them closes.",
+    ),
+    Mutant(
+        name="cells-merged-in-place", law="G2", patch=windows.cells_merged_in_place,
+        why="BEAM-11050: the first of the partials is merged into, so the next window counts rows twice.",
+    ),
+    Mutant(
+        name="gap-counts-both-ends", law="G3", patch=windows.gap_counts_both_ends,
+        why="WN-20, model sessions_inclusive_reached: a row at the end of a session joins it.",
+    ),
+    Mutant(
+        name="bridge-joins-one-side", law="G3", patch=windows.bridge_joins_one_side,
+        why="WN-19, FLINK-26444: a row between two sessions joins one of them.",
+    ),
+    Mutant(
+        name="bridge-forgets", law="G3", patch=windows.bridge_forgets_what_was_there,
+        why="WN-19 over two epochs: of merged sessions one loses what the epochs before had in it.",
+    ),
+    Mutant(
+        name="closes-without-gap", law="G3", patch=windows.closes_without_the_gap,
+        why="LT-13, KAFKA-12718: a session closes at its last row, not a gap later.",
+    ),
+    Mutant(
+        name="restart-keeps-newest", law="G3", patch=windows.older_sessions_lost_by_a_restart,
+        why="Model sessions_joins_one, by a restart: it finds the newest session of a key and no other.",
+    ),
+    Mutant(
+        name="summer-forgotten", law="G5", patch=windows.one_distance_a_year,
+        why="Model calendar_fixed, pinot#1018: each day has 24 hours.",
+    ),
+    Mutant(
+        name="negative-local-truncated", law="G5", patch=windows.negative_local_time_truncated,
+        why="Model calendar_truncates: a local time before 1970 is in the unit after its own.",
+    ),
+    Mutant(
+        name="second-midnight", law="G5", patch=windows.second_midnight_starts_a_day,
+        why="Model calendar_midnight_twice, elasticsearch#27976: a midnight shown twice starts two days.",
+    ),
+    Mutant(
+        name="skipped-midnight", law="G5", patch=windows.skipped_midnight_too_early,
+        why="druid#8711: a day whose midnight the clock jumps over starts where midnight would have been.",
+    ),
+    Mutant(
+        name="hours-by-label", law="G5", patch=windows.hours_by_their_label,
+        why="Model calendar_hour_label, timescaledb#4884: an hour that comes twice is one window.",
+    ),
+    Mutant(
+        name="cycle-one-day-more", law="G5", patch=windows.cycle_of_one_day_more,
+        why="SPARK-26651's calendars: 400 years have a day more than the Gregorian calendar gives them.",
     ),
     Mutant(
         name="sum-wraps", law="G4", patch=results.sum_wraps_silently,
@@ -130,6 +310,46 @@ MUTANTS = (
         why="What an exact float sum has beyond its digits is not kept in the state.",
     ),
     Mutant(
+        name="sample-of-one", law="G4", patch=aggregates.sample_of_one_is_zero,
+        why="matrixone#24220: the sample's variance is the population's, and that of one value is 0.",
+    ),
+    Mutant(
+        name="variance-of-rounded", law="G4", patch=aggregates.variance_of_rounded_sums,
+        why="elasticsearch#37303: the variance comes from sums that are rounded already.",
+    ),
+    Mutant(
+        name="ties-by-arrival", law="G4", patch=aggregates.ties_by_arrival,
+        why="timescaledb#1620: of rows of one time, first shows the one that came first.",
+    ),
+    Mutant(
+        name="zeros-apart", law="G4", patch=aggregates.zeros_apart,
+        why="polars#10457, ClickHouse#70973: -0.0 and 0.0 are two distinct values.",
+    ),
+    Mutant(
+        name="decimal-sum-wraps", law="G4", patch=aggregates.decimal_sum_wraps,
+        why="SPARK-28067: a sum of decimals that does not fit is shown all the same.",
+    ),
+    Mutant(
+        name="counters-add", law="G4", patch=aggregates.counters_add,
+        why="defradb#5274: a count that comes again is added once more.",
+    ),
+    Mutant(
+        name="replicas-forgotten", law="G4", patch=aggregates.replicas_forgotten,
+        why="orbit-db-counterstore#44: counts of two replicas are taken for those of one.",
+    ),
+    Mutant(
+        name="writers-tie-by-arrival", law="G4", patch=aggregates.writers_tie_by_arrival,
+        why="cockroach#168541: of two writes of one stamp the first to come stays.",
+    ),
+    Mutant(
+        name="removes-win", law="G4", patch=aggregates.removes_win,
+        why="nandatown#124: a remove also takes adds that it has not seen.",
+    ),
+    Mutant(
+        name="texts-cut-to-eight", law="G4", patch=aggregates.texts_cut_to_eight,
+        why="duckdb#22515: min and max look at the first eight bytes of a text, and show them.",
+    ),
+    Mutant(
         name="closes-one-later", law="F1", patch=results.closes_one_later,
         why="A window closes at W > end + grace.",
     ),
@@ -140,6 +360,18 @@ MUTANTS = (
     Mutant(
         name="closed-windows-stay", law="F3", patch=results.closed_windows_stay,
         why="A closed window is shown, but its state is never evicted.",
+    ),
+    Mutant(
+        name="cells-stay", law="F3", patch=windows.cells_stay,
+        why="Model windows_never_evict, for hopping windows: what only closed windows need is kept.",
+    ),
+    Mutant(
+        name="closed-sessions-stay", law="F3", patch=windows.closed_sessions_stay,
+        why="bytewax#577: a session that is closed leaves a husk behind.",
+    ),
+    Mutant(
+        name="panes-stay", law="F3", patch=windows.panes_stay,
+        why="Model windows_never_evict, for panes: the last pane of a closed window is kept.",
     ),
     Mutant(
         name="shown-without-a-row", law="F4", patch=results.shown_without_a_new_row,
@@ -160,6 +392,42 @@ MUTANTS = (
     Mutant(
         name="update-misses-a-close", law="E4", patch=results.update_misses_what_closed,
         why="In update mode a row that also closes its window is never shown.",
+    ),
+    Mutant(
+        name="update-keeps-taken", law="E2", patch=windows.update_keeps_taken_sessions,
+        why="Model sessions_update_keeps, ksql#6637: the row of a session that was merged away stays.",
+    ),
+    Mutant(
+        name="closed-taken-back", law="E2", patch=windows.closed_sessions_taken_back,
+        why="Model sessions_closed_tombstone: a session's row is deleted when it closes.",
+    ),
+    Mutant(
+        name="restored-never-shown", law="E2", patch=windows.restored_sessions_were_never_shown,
+        why="After a restart a session that was shown leaves no tombstone: ksql#6637 by a crash.",
+    ),
+    Mutant(
+        name="complete-keeps-taken", law="E3", patch=windows.complete_keeps_taken_sessions,
+        why="Model sessions_complete_keeps: the row of a session that was merged away stays.",
+    ),
+    Mutant(
+        name="pane-numbers-restart", law="E6", patch=windows.numbers_start_again,
+        why="Model panes_restart: after a restart an id's panes are numbered from 0 again.",
+    ),
+    Mutant(
+        name="taken-back-new-values", law="E6", patch=windows.taken_back_with_the_new_values,
+        why="Model panes_new_values: what is taken back has the values of what replaces it.",
+    ),
+    Mutant(
+        name="on-time-each-time", law="E6", patch=windows.on_time_each_time,
+        why="beam#36142's prism: a pane is on time again after one that was.",
+    ),
+    Mutant(
+        name="discarding-keeps-rows", law="E6", patch=windows.discarding_keeps_its_rows,
+        why="Model panes_repeat: a discarding pane has all rows of a window that is still open.",
+    ),
+    Mutant(
+        name="tombstone-keeps-pane", law="E6", patch=windows.tombstones_take_no_pane_back,
+        why="Model panes_tombstone: a reader keeps the pane of a session that was merged away.",
     ),
     Mutant(
         name="identity-without-operator", law="E5", patch=results.identity_without_operator,
@@ -275,10 +543,10 @@ MUTANTS = (
 )  # fmt: skip
 
 COVERED = (
-    "S1", "S2", "S3", "S4", "S5", "C1", "C2", "C3", "C4", "W1", "W2", "W3", "W5", "W6", "A1", "A2",
-    "A3", "A4", "A5", "A6", "G1", "G4", "F1", "F2", "F3", "F4", "E1", "E2", "E3", "E4", "E5", "K1",
-    "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "R1", "R2", "M1", "M2", "M3", "T1", "T2",
-    "T3", "T4", "T5", "T6", "T7", "T8",
+    "S1", "S2", "S3", "S4", "S5", "C1", "C2", "C3", "C4", "W1", "W2", "W3", "W4", "W5", "W6", "W7",
+    "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "G1", "G2", "G3", "G4", "G5", "F1", "F2", "F3",
+    "F4", "E1", "E2", "E3", "E4", "E5", "E6", "K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9",
+    "K10", "R1", "R2", "M1", "M2", "M3", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8",
 )  # fmt: skip
 """The laws that this version keeps; each has a mutant."""
 

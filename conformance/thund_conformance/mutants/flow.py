@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,10 @@ import thund.connectors.logs
 import thund.credits
 import thund.kernel_time
 import thund.pipeline
+import thund.prepare
+import thund.repeats
 import thund.source
+import thund.standing
 import thund.watermark
 from thund_conformance.mutants.patches import Patches
 from thund_contract.vocabulary import NEVER, ROW_RULE, Rows
@@ -23,6 +28,7 @@ FileLog = thund.connectors.logs.FileLog
 Sequencer = thund.source.Sequencer
 Credits = thund.credits.Credits
 Core = thund.pipeline.Core
+Repeats = thund.repeats.Repeats
 Watermark = thund.watermark.Watermark
 
 
@@ -116,7 +122,7 @@ def delay_forgotten(p: Patches) -> None:
 
 def partition_without_rows_ignored(p: Patches) -> None:
     def candidate(self: Any, tops: Any) -> int:
-        known = tops[self._active & (tops != NEVER)]
+        known = tops[self._assigned & ~self._idle & (tops != NEVER)]
         return int(known.min()) - self._delay if len(known) else NEVER
 
     p.replace(Watermark, "_candidate", candidate)
@@ -158,6 +164,125 @@ def drain_stops_at_the_largest_time(p: Patches) -> None:
     p.replace(Watermark, "drain", drain)
 
 
+# ---- idle partitions, and what status says ----------------------------------------------------------
+
+
+def idle_clock_runs_at_work(p: Patches) -> None:
+    p.replace(Core, "resume", lambda self: self.waited())
+
+
+def idleness_read_inside_an_epoch(p: Patches) -> None:
+    def around(original: Any, self: Any) -> None:
+        original(self)
+        if self.idle_now:
+            self.idle(self._quiet.over())
+
+    p.wrap(Core, "tick", around)
+
+
+def idle_one_after_the_other(p: Patches) -> None:
+    def around(original: Any, self: Any, partitions: Any) -> None:
+        for name in partitions:
+            original(self, (name,))
+
+    p.wrap(Watermark, "idle", around)
+
+
+def reading_not_recorded(p: Patches) -> None:
+    def idle(self: Any, partitions: Any) -> None:
+        for name in partitions:
+            self._quiet.stop(name)
+        self.watermark.idle(partitions)
+
+    p.replace(Core, "idle", idle)
+
+
+def wake_seen_by_the_next_move(p: Patches) -> None:
+    def around(original: Any, self: Any, *args: Any) -> Any:
+        asleep = self._assigned & self._idle
+        self._assigned[asleep] = False
+        try:
+            return original(self, *args)
+        finally:
+            self._assigned[asleep] = True
+
+    p.wrap(Watermark, "_admit_each", around)
+
+
+def waking_batch_taken_whole(p: Patches) -> None:
+    def around(original: Any, self: Any, *args: Any) -> bool:
+        self._idle[args[-1] > 0] = False
+        return bool(original(self, *args))
+
+    p.wrap(Watermark, "_admit_all", around)
+
+
+def restart_wakes(p: Patches) -> None:
+    def around(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self._idle[:] = False
+
+    p.wrap(Watermark, "__init__", around)
+
+
+def removed_partition_wakes(p: Patches) -> None:
+    def around(original: Any, self: Any, partition: str) -> None:
+        original(self, partition)
+        self._idle[self._slot[partition]] = False
+
+    p.wrap(Watermark, "remove", around)
+
+
+def resumed_partition_lowers_the_watermark(p: Patches) -> None:
+    def around(original: Any, self: Any, *args: Any) -> Any:
+        asleep = int(self._idle.sum())
+        found = original(self, *args)
+        if self._idle.sum() < asleep:
+            self.W = self._candidate(self._tops)
+        return found
+
+    p.wrap(Watermark, "_admit_each", around)
+
+
+def invalid_row_does_not_end_the_quiet(p: Patches) -> None:
+    def around(original: Any, self: Any, delivery: Any) -> None:
+        clocks = dict(self._quiet._clocks)
+        before = {one.partition: one.invalid for one in self.partitions()}
+        original(self, delivery)
+        for one in self.partitions():
+            rows, _ = delivery.by_partition().get(one.partition, (0, 0))
+            if rows and one.invalid - before[one.partition] == rows:
+                self._quiet._clocks[one.partition] = clocks[one.partition]
+
+    p.wrap(Core, "_process", around)
+
+
+def held_row_does_not_stop_the_clock(p: Patches) -> None:
+    p.replace(Sequencer, "held", lambda self, partition: 0)
+
+
+def status_counts_idle_partitions(p: Patches) -> None:
+    def active(partitions: Any) -> Any:
+        return [one for one in partitions if one.assigned]
+
+    p.replace(thund.standing, "active", active)
+
+
+def status_keeps_the_holder_in_the_bound(p: Patches) -> None:
+    def without(watermark: int, partitions: Any, delay_ms: int, name: str) -> int:
+        found = thund.standing.bound(partitions, delay_ms)
+        return watermark if found is None else max(watermark, found)
+
+    p.replace(thund.standing, "without", without)
+
+
+def status_since_the_newest_epoch(p: Patches) -> None:
+    def around(original: Any, name: str, history: Any) -> Any:
+        return original(name, list(history)[:1])
+
+    p.wrap(thund.standing, "since", around)
+
+
 # ---- admission ------------------------------------------------------------------------------------
 
 
@@ -190,7 +315,7 @@ def late_lane_has_a_later_watermark(p: Patches) -> None:
 
 def slow_partition_overtaken(p: Patches) -> None:
     def candidate(self: Any, tops: Any) -> int:
-        active = tops[self._active]
+        active = tops[self._assigned & ~self._idle]
         high = int(active.max()) if len(active) else NEVER
         return NEVER if high == NEVER else high - self._delay
 
@@ -250,6 +375,94 @@ def epochs_end_moves_nothing(p: Patches) -> None:
 
 def epochs_end_closes_nothing(p: Patches) -> None:
     p.replace(Core, "end_epoch", lambda self: self.watermark.end_epoch())
+
+
+# ---- repeats and the filter -------------------------------------------------------------------------
+
+
+def _settling(p: Patches, knows: Callable[[int, int], bool], *, renewed: bool = False) -> None:
+    """An id that was seen is known if `knows` says so of W and of event time + remember."""
+
+    def settle(*of: Any) -> None:
+        rows, entries, times, watermarks, seen, last, remember, repeated = of
+        for r, (row, entry) in enumerate(zip(rows, entries, strict=True)):
+            repeated[r] = seen[entry] and knows(watermarks[row], last[entry] + remember)
+            if renewed or not repeated[r]:
+                seen[entry], last[entry] = True, times[row]
+
+    p.replace(thund.repeats, "settle", settle)
+
+
+def repeats_renew(p: Patches) -> None:
+    _settling(p, operator.le, renewed=True)
+
+
+def forgotten_at_the_bound(p: Patches) -> None:
+    _settling(p, operator.lt)
+
+
+def known_while_in_memory(p: Patches) -> None:
+    _settling(p, lambda watermark, until: True)
+
+
+def late_rows_remembered(p: Patches) -> None:
+    def around(original: Any, self: Any, delivery: Any, times: Any, admission: Any) -> Any:
+        if self._repeats and len(admission.late):
+            late = admission.late
+            self._repeats.judge(delivery.columns, times.values, admission.seen, late)
+        return original(self, delivery, times, admission)
+
+    p.wrap(Core, "_without_repeats", around)
+
+
+def ids_lost_by_a_restart(p: Patches) -> None:
+    p.replace(Repeats, "restore", lambda self, tables: None)
+
+
+def ids_lost_at_the_cut(p: Patches) -> None:
+    p.replace(Repeats, "forget", lambda self, watermark: self._clear())
+
+
+def ids_never_forgotten(p: Patches) -> None:
+    p.replace(Repeats, "forget", lambda self, watermark: None)
+
+
+def filtered_rows_move_nothing(p: Patches) -> None:
+    def around(original: Any, event_time: Any, passes: Any) -> Any:
+        marked = original(event_time, passes)
+        if passes is None:
+            return marked
+        values = np.where(marked.reasons == thund.kernel_time.NOT_PASSED, NEVER, marked.values)
+        return dataclasses.replace(marked, values=values)
+
+    p.wrap(thund.watermark, "_filtered", around)
+
+
+def null_passes(p: Patches) -> None:
+    p.edit(thund.prepare.Preparation, "apply", "fill_null(False)", "fill_null(True)")
+
+
+def filtered_rows_are_late_first(p: Patches) -> None:
+    def admit(
+        original: Any,
+        self: Any,
+        times: Any,
+        partition: Any,
+        names: Any,
+        *,
+        passes: Any,
+        **more: Any,
+    ) -> Any:
+        found = original(self, times, partition, names, **more)
+        if passes is None:
+            return found
+        rows = found.admitted
+        rows = np.arange(len(passes), dtype=np.uint32) if rows is None else rows
+        gone = partition[rows[~passes[rows]]]
+        self._count_as(thund.kernel_time.FILTERED, gone, names)
+        return dataclasses.replace(found, admitted=rows[passes[rows]])
+
+    p.wrap(Watermark, "admit", admit)
 
 
 # ---- the order of items ---------------------------------------------------------------------------

@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+import thund.grid
+import thund.results
 import thund.sums
 import thund.watermark
 import thund.windows
 from thund.accumulators import Accumulators
+from thund.table import Table
 from thund_conformance.mutants.patches import Patches
-from thund_contract.vocabulary import APPEND, NEVER, UPDATE
+from thund_contract.vocabulary import UPDATE
 
+Results = thund.results.Results
 Windows = thund.windows.Windows
 
 
@@ -24,7 +28,7 @@ def truncated_start(p: Patches) -> None:
         times = event_time[rows] if len(rows) else event_time
         return np.array([int((int(t) - offset_ms) / size_ms) for t in times], np.int64)
 
-    p.replace(thund.windows, "window_numbers", numbers)
+    p.replace(thund.grid, "cell_numbers", numbers)
 
 
 def sum_wraps_silently(p: Patches) -> None:
@@ -40,62 +44,74 @@ def null_counted_as_a_value(p: Patches) -> None:
 
 
 def closes_one_later(p: Patches) -> None:
-    def is_closed(end_ms: int, *, grace_ms: int, watermark: int) -> bool:
-        return watermark != NEVER and end_ms + grace_ms < watermark
+    def passed(self: Any) -> int:
+        return int(self._closed_by - self._config.grace_ms - 1)
 
-    p.replace(thund.windows, "is_closed", is_closed)
+    p.replace(Windows, "_passed", property(passed))
 
 
 def closed_window_opens_again(p: Patches) -> None:
     p.replace(thund.watermark.Watermark, "LATE_EDGE", -(1 << 50))
-    p.replace(Windows, "_refuse_closed", lambda self, number: None)
+    p.replace(Windows, "_refuse_closed", lambda self, cell: None)
+
+
+def tables_stay(p: Patches, column: str) -> None:
+    """Closed tables of the windows whose state has this column stay in it."""
+
+    def close(original: Any, self: Any, watermark: int) -> None:
+        before = dict(self._tables)
+        original(self, watermark)
+        gone = {cell: table for cell, table in before.items() if cell not in self._tables}
+        self.__dict__.setdefault("_gone", {}).update(gone)
+
+    def snapshot(original: Any, self: Any) -> Any:
+        still_open = self._tables
+        if self._start == column:
+            self._tables = self.__dict__.get("_gone", {}) | still_open
+        try:
+            return original(self)
+        finally:
+            self._tables = still_open
+
+    p.replace(Table, "free", lambda self: None)
+    p.wrap(Windows, "close", close)
+    p.wrap(Windows, "snapshot", snapshot)
 
 
 def closed_windows_stay(p: Patches) -> None:
-    def close(self: Any, watermark: int) -> None:
-        shown = self.__dict__.setdefault("_shown", set())
-        for number in sorted(n for n in self._tables if self._is_due(n, watermark)):
-            if number not in shown:
-                shown.add(number)
-                self._leaving.append(thund.windows._own(self._block(number, self._tables[number])))
-        self._forbid(watermark)
-
-    p.replace(Windows, "close", close)
+    tables_stay(p, "window_start")
 
 
 def shown_without_a_new_row(p: Patches) -> None:
-    def block(self: Any, number: int, table: Any) -> Any:
-        return table.block(number * self._size + self._offset)
+    def around(original: Any, self: Any, start_ms: int, *, touched: bool = False) -> Any:
+        del touched
+        return original(self, start_ms)
 
-    p.replace(Windows, "_block", block)
+    p.wrap(Table, "block", around)
 
 
 def append_shows_open_windows(p: Patches) -> None:
-    def around(original: Any, self: Any, epoch: int) -> Any:
-        rows, unfit = original(self, epoch)
-        if self._config.output == APPEND:
-            blocks = [self._block(n, table) for n, table in sorted(self._tables.items())]
-            shown, _ = self._show(blocks)
-            rows = pa.concat_tables([rows, thund.windows._stamped(shown, epoch)])
-        return rows, unfit
-
-    p.wrap(Windows, "emit", around)
+    p.replace(Results, "shows_open", property(lambda self: True))
 
 
 def update_shows_a_close(p: Patches) -> None:
     def around(original: Any, self: Any, watermark: int) -> None:
-        touches, self._touches = self._touches, False
+        self._results.closing = True
         original(self, watermark)
-        self._touches = touches
+        self._results.closing = False
+
+    def touched(self: Any) -> bool:
+        return bool(self._config.output == UPDATE and not getattr(self, "closing", False))
 
     p.wrap(Windows, "close", around)
+    p.replace(Results, "shows_touched", property(touched))
 
 
 def update_misses_what_closed(p: Patches) -> None:
     def around(original: Any, self: Any, watermark: int) -> None:
         original(self, watermark)
         if self._config.output == UPDATE:
-            self._leaving = []
+            self._results._leaving = []
 
     p.wrap(Windows, "close", around)
 
@@ -103,21 +119,22 @@ def update_misses_what_closed(p: Patches) -> None:
 def complete_forgets_over_a_restart(p: Patches) -> None:
     def around(original: Any, self: Any, tables: Any) -> None:
         original(self, tables)
-        self._results, self._results_unfit = [], []
+        self._rows, self._unfit = [], []
 
-    p.wrap(Windows, "restore", around)
+    p.wrap(Results, "restore", around)
 
 
 def identity_without_operator(p: Patches) -> None:
     def around(original: Any, config: Any, *rest: Any) -> Any:
         return original(dataclasses.replace(config, operator=""), *rest)
 
-    p.wrap(thund.windows, "gar_ids", around)
+    p.wrap(thund.results, "gar_ids", around)
 
 
 def state_not_restored(p: Patches) -> None:
-    def around(original: Any, self: Any, tables: Any) -> None:
-        original(self, {name: table.slice(0, 0) for name, table in tables.items()})
+    def around(original: Any, self: Any, tables: Any, watermark: int) -> None:
+        empty = {name: table.slice(0, 0) for name, table in tables.items()}
+        original(self, empty, watermark)
 
     p.wrap(Windows, "restore", around)
 

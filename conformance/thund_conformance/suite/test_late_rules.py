@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from thund_conformance import judge, strategies
-from thund_conformance.definition import history, window_end
+from thund_conformance.definition import history, windows_of
 from thund_conformance.scripts import config, counts, last, log, row, scenario, state_of
 from thund_contract.engine import Outcome
 from thund_contract.scenario import (
@@ -22,8 +22,10 @@ from thund_contract.scenario import (
 )
 from thund_contract.vocabulary import (
     BY_EPOCH,
+    HOPPING,
     NEVER,
     PARTITION_RULE,
+    TUMBLING,
     UPDATE,
     WINDOW_RULE,
     LateRow,
@@ -244,7 +246,12 @@ def test_required_an_invalid_row_does_not_make_others_late(engine_name: str) -> 
 @few
 @given(
     s=strategies.scenarios(
-        strategies.Shape(crashes=True, late_rules=("row", WINDOW_RULE, PARTITION_RULE))
+        strategies.Shape(
+            crashes=True,
+            late_rules=("row", WINDOW_RULE, PARTITION_RULE),
+            windows=strategies.GRIDS,
+            repeats=False,
+        )
     )
 )
 def test_required_the_late_rows_are_those_of_the_definition(
@@ -322,7 +329,13 @@ def test_required_a_correction_touches_its_own_key_only(engine_name: str) -> Non
 @few
 @given(
     s=strategies.scenarios(
-        strategies.Shape(outputs=(UPDATE,), late_rules=(WINDOW_RULE,), invalid=False, drain=False)
+        strategies.Shape(
+            outputs=(UPDATE,),
+            late_rules=(WINDOW_RULE,),
+            windows=(TUMBLING, HOPPING),
+            invalid=False,
+            drain=False,
+        )
     )
 )
 def test_required_corrections_are_bounded_by_the_rows_in_the_grace(
@@ -332,11 +345,10 @@ def test_required_corrections_are_bounded_by_the_rows_in_the_grace(
     outcome = judge.run_on(slow_engine_name, s)
     in_grace: dict[tuple[str, int], int] = {}
     for j in history(s, outcome).rows:
-        end = window_end(s.config, j.event_time)
-        if not j.late and j.watermark >= end:
-            assert j.watermark < end + s.config.grace_ms
-            group = (canonical(j.row.key), end)
-            in_grace[group] = in_grace.get(group, 0) + 1
+        for _, end in windows_of(s.config.window, j.event_time):
+            if not j.late and end <= j.watermark < end + s.config.grace_ms:
+                group = (canonical(j.row.key), end)
+                in_grace[group] = in_grace.get(group, 0) + 1
     corrections: dict[tuple[str, int], int] = {}
     before = NEVER
     for epoch in outcome.epochs:

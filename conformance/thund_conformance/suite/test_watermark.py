@@ -141,7 +141,7 @@ def test_required_watermark_moves_when_its_holder_goes(engine_name: str) -> None
 
 @pytest.mark.law("W3")
 @few
-@given(s=strategies.scenarios(strategies.PLAIN))
+@given(s=strategies.scenarios(strategies.Shape(windows=strategies.GRIDS)))
 def test_required_watermark_is_what_the_definition_says(slow_engine_name: str, s: Scenario) -> None:
     """Every epoch's W, and the W that each invalid row saw, from the items alone."""
     outcome = judge.run_on(slow_engine_name, s)

@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -118,6 +127,31 @@ def _trace_table(result: Result) -> Table:
         places = "\n".join(f"{place} = {value}" for place, value in changed)
         table.add_row(number, Text(action), Text(places))
     return table
+
+
+@contextmanager
+def show_count(console: Console, total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """Gives the function to tell how many are done; elsewhere than on a terminal a line now and then."""
+    if not console.is_terminal:
+        told = 0
+
+        def say(done: int) -> None:
+            nonlocal told
+            if done >= min(told + total // 20, total):
+                told = done
+                console.print(f"{done:,} of {total:,} {what}")
+
+        yield say
+        return
+    columns = (
+        MofNCompleteColumn(),
+        BarColumn(BAR_WIDTH),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(TextColumn(what), *columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 class _WorkColumn(ProgressColumn):

@@ -186,11 +186,12 @@ class _Teller:
         return self.life.process.watermark
 
     def _bars(self) -> frozenset[Bar]:
-        process = self.life.process
-        by_key = process.config.window.kind == SESSION
+        """Of the first window, where a pipeline has several."""
+        operator = self.life.process.operators[0]
+        by_key = operator.config.window.kind == SESSION
         return frozenset(
             Bar(start, end, _names(key) if by_key else "")
-            for (start, end), groups in process.open.items()
+            for (start, end), groups in operator.open.items()
             for key in groups
         )
 

@@ -39,6 +39,7 @@ from thund_contract.vocabulary import (
     NONE_BEFORE,
     SESSION,
     Config,
+    Operator,
     Pane,
     PartitionState,
     Row,
@@ -112,19 +113,30 @@ def render_scenario(scenario: Scenario) -> str:
 def _config_lines(config: Config) -> list[str]:
     plain = Config(config.pipeline, config.event_time, (), config.window, ())
     lines = [f"pipeline {word(config.pipeline)}", f"event_time {word(config.event_time)}"]
-    lines.append(" ".join(["key", *map(word, config.key)]))
-    lines.append(_window_line(config.window))
-    for a in config.aggregates:
-        columns = [] if a.column is None else [word(a.column), *map(word, a.others)]
-        lines.append(" ".join(["aggregate", word(a.name), word(a.operation), *columns]))
+    lines += _result_lines(config)
     for name in PAIRS:
         lines += [f"{name} {word(new)} {literal(old)}" for new, old in getattr(config, name)]
     if config.deduplicate:
         lines.append(" ".join(["deduplicate", *map(word, config.deduplicate)]))
-    for name in SCALARS:
-        value = getattr(config, name)
-        if value != getattr(plain, name):
-            lines.append(f"{name} {literal(value)}")
+    lines += [f"{n} {literal(getattr(config, n))}" for n in SCALARS if differs(config, plain, n)]
+    for one in config.more:
+        lines += [f"also {word(one.name)}", *_result_lines(one)]
+        names = ("output", "panes")
+        lines += [f"{n} {literal(getattr(one, n))}" for n in names if differs(one, plain, n)]
+    return lines
+
+
+def differs(one: object, other: object, name: str) -> bool:
+    """Whether a field has another value."""
+    return bool(getattr(one, name) != getattr(other, name))
+
+
+def _result_lines(one: Config | Operator) -> list[str]:
+    """Key, window and aggregates of one window over the rows."""
+    lines = [" ".join(["key", *map(word, one.key)]), _window_line(one.window)]
+    for a in one.aggregates:
+        columns = [] if a.column is None else [word(a.column), *map(word, a.others)]
+        lines.append(" ".join(["aggregate", word(a.name), word(a.operation), *columns]))
     return lines
 
 
@@ -144,6 +156,8 @@ def _row_line(row: Row) -> str:
     if row.id:
         words += ["id", *map(literal, row.id)]
     words += ["key", *map(literal, row.key), "values", *map(literal, row.values)]
+    for key, values in row.more:
+        words += ["also", *map(literal, key), "values", *map(literal, values)]
     return " ".join(words)
 
 

@@ -6,7 +6,7 @@ What they read is printed by golden.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from thund_conformance.expectation import EpochSummary, Expected, Result
 from thund_conformance.words import Words
@@ -34,6 +34,7 @@ from thund_contract.vocabulary import (
     Config,
     InvalidRow,
     LateRow,
+    Operator,
     Pane,
     PartitionState,
     Row,
@@ -87,16 +88,30 @@ def _each_line(text: str, take: Callable[[str], None]) -> None:
             raise ValueError(f"line {index}: {line!r}: {error}") from error
 
 
+@dataclass(slots=True)
+class _Result:
+    """Key, window and aggregates of one window over the rows, as they are read."""
+
+    name: str = ""
+    key: tuple[str, ...] = ()
+    window: WindowSpec = field(default_factory=lambda: WindowSpec(1))
+    aggregates: list[Aggregate] = field(default_factory=list)
+    texts: dict[str, object] = field(default_factory=dict)
+
+    def operator(self) -> Operator:
+        """One of Config.more."""
+        own = Operator(self.name, self.key, self.window, tuple(self.aggregates))
+        return replace(own, **self.texts)  # type: ignore[arg-type]
+
+
 class _ScenarioReader:
     """Collects the lines of a first half."""
 
     def __init__(self) -> None:
         self.why: list[str] = []
         self.texts: dict[str, object] = {}
-        self.key: tuple[str, ...] = ()
-        self.window = WindowSpec(1)
+        self.results = [_Result()]
         self.pairs: dict[str, list[tuple[str, object]]] = {name: [] for name in PAIRS}
-        self.aggregates: list[Aggregate] = []
         self.logs: list[tuple[str, list[Row]]] = []
         self.assigned: tuple[str, ...] = ()
         self.steps: list[Step] = []
@@ -116,13 +131,17 @@ class _ScenarioReader:
         if head in ("pipeline", "event_time"):
             self.texts[head] = words.plain()
         elif head == "key":
-            self.key = words.rest()
+            self.results[-1].key = words.rest()
+        elif head == "also":
+            self.results.append(_Result(words.plain()))
+        elif head in ("output", "panes") and len(self.results) > 1:
+            self.results[-1].texts[head] = words.value()
         elif head == "window":
-            self.window = _parse_window(words)
+            self.results[-1].window = _parse_window(words)
         elif head == "aggregate":
             name, operation, *columns = words.rest()
             column, others = (columns[0] if columns else None), tuple(columns[1:])
-            self.aggregates.append(Aggregate(name, operation, column, others))
+            self.results[-1].aggregates.append(Aggregate(name, operation, column, others))
         elif head in PAIRS:
             self.pairs[head].append((words.plain(), words.value()))
         elif head == "deduplicate":
@@ -140,7 +159,9 @@ class _ScenarioReader:
         pipeline, event_time = self.texts.pop("pipeline"), self.texts.pop("event_time")
         assert isinstance(pipeline, str)
         assert isinstance(event_time, str)
-        config = Config(pipeline, event_time, self.key, self.window, tuple(self.aggregates))
+        first, *others = self.results
+        config = Config(pipeline, event_time, first.key, first.window, tuple(first.aggregates))
+        config = replace(config, more=tuple(other.operator() for other in others))
         pairs = {name: tuple(found) for name, found in self.pairs.items()}
         return Scenario(
             config=replace(config, **self.texts, **pairs),  # type: ignore[arg-type]
@@ -174,7 +195,10 @@ def _parse_row(partition: str, words: Words) -> Row:
     else:
         words.expect("key")
     key = words.values_until("values")
-    return Row(partition, offset, event_time, key, words.values_until(None), passes, id_)
+    values, more = words.values_up_to("also"), []
+    while words.optional("also"):
+        more.append((words.values_until("values"), words.values_up_to("also")))
+    return Row(partition, offset, event_time, key, values, passes, id_, tuple(more))
 
 
 def _parse_step(head: str, words: Words) -> Step:

@@ -6,6 +6,7 @@ Values are drawn so that each column has one Arrow type, for engines that keep t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -66,6 +67,7 @@ from thund_contract.vocabulary import (
     WINDOW_RULE,
     Aggregate,
     Config,
+    Operator,
     Row,
     WindowSpec,
 )
@@ -153,6 +155,7 @@ class Shape:
     guard: bool = True
     idle: bool = True
     repeats: bool = True
+    several: bool = True
     invalid: bool = True
     windows: tuple[str, ...] = (*(TUMBLING,) * 3, HOPPING, HOPPING, SESSION, SESSION, CALENDAR)
     outputs: tuple[str, ...] = (APPEND, UPDATE, COMPLETE)
@@ -186,11 +189,11 @@ def scenarios(draw: st.DrawFn, shape: Shape = PLAIN) -> Scenario:
     """A whole scenario. A death may cut its drain short, so there is one more for each."""
     key_pools = draw(st.lists(st.sampled_from(KEY_POOLS), max_size=3))
     config = draw(configs(shape, tuple(f"k{i}" for i in range(len(key_pools)))))
-    columns = {name: draw(st.sampled_from(COLUMNS[name])) for name in _used(config)}
+    columns = {name: draw(st.sampled_from(COLUMNS[name])) for name in used(config)}
     names = tuple(f"p{i}" for i in range(draw(st.integers(1, shape.partitions))))
     times = draw(event_times(config, shape))
     cells = _cells(config, tuple(key_pools), columns, times)
-    logs = tuple((name, draw(_log(name, cells, shape))) for name in names)
+    logs = tuple((name, draw(_log(name, config, cells, shape))) for name in names)
     assigned = names
     if shape.changes:
         assigned = tuple(sorted(draw(st.sets(st.sampled_from(names), min_size=1))))
@@ -211,6 +214,10 @@ def configs(draw: st.DrawFn, shape: Shape, key: tuple[str, ...]) -> Config:
     output = draw(st.sampled_from(shape.outputs))
     panes = [p for p in PANES if window.kind != SESSION or p != DISCARDING]
     deduplicates = shape.repeats and draw(seldom)
+    late_rule = draw(st.sampled_from(shape.late_rules))
+    more = []
+    if shape.several and late_rule != WINDOW_RULE and draw(seldom):
+        more.append(draw(_operators(shape, key, window, size)))
     return Config(
         pipeline=draw(st.sampled_from(["p", "flights", ""])) or "p",
         event_time="et",
@@ -219,7 +226,7 @@ def configs(draw: st.DrawFn, shape: Shape, key: tuple[str, ...]) -> Config:
         aggregates=draw(_aggregates()),
         delay_ms=draw(st.just(0) | small),
         grace_ms=draw(st.just(0) | small),
-        late_rule=draw(st.sampled_from(shape.late_rules)),
+        late_rule=late_rule,
         output=output,
         max_future_ms=draw(st.none() | small) if shape.guard else None,
         late_lane=draw(st.sampled_from([True, True, True, False])),
@@ -230,6 +237,25 @@ def configs(draw: st.DrawFn, shape: Shape, key: tuple[str, ...]) -> Config:
         deduplicate=("i",) if deduplicates else (),
         remember_ms=draw(st.just(0) | small) if deduplicates else 0,
         panes=draw(st.sampled_from(["", *panes])) if output == UPDATE else "",
+        more=tuple(more),
+    )
+
+
+@st.composite
+def _operators(
+    draw: st.DrawFn, shape: Shape, key: tuple[str, ...], first: WindowSpec, size: int
+) -> Operator:
+    """One more window, over some of the key columns."""
+    kind = draw(st.sampled_from(shape.windows))
+    window = first if CALENDAR in (kind, first.kind) else draw(_windows(kind, size))
+    output = draw(st.sampled_from(shape.outputs))
+    return Operator(
+        name="other",
+        key=tuple(name for name in key if draw(st.booleans())),
+        window=window,
+        aggregates=draw(_aggregates()),
+        output=output,
+        panes=draw(st.sampled_from(["", *PANES[:1]])) if output == UPDATE else "",
     )
 
 
@@ -280,9 +306,10 @@ def _aggregates() -> st.SearchStrategy[tuple[Aggregate, ...]]:
     )
 
 
-def _used(config: Config) -> list[str]:
-    """The columns that the aggregates read."""
-    return sorted({name for a in config.aggregates if a.column for name in (a.column, *a.others)})
+def used(config: Config) -> list[str]:
+    """The columns that the aggregates of all windows read."""
+    every = [*config.aggregates, *(a for one in config.more for a in one.aggregates)]
+    return sorted({name for a in every if a.column for name in (a.column, *a.others)})
 
 
 @st.composite
@@ -312,8 +339,9 @@ def event_times(draw: st.DrawFn, config: Config, shape: Shape) -> st.SearchStrat
     return st.integers(0, 9).flatmap(lambda n: bad if n == 0 else good)
 
 
-Cell = tuple[int, object, tuple[object, ...], tuple[object, ...], bool | None, tuple[object, ...]]
-"""A row without its place: gap to the offset before, event time, key, values, passes, id."""
+Values = tuple[object, ...]
+Cell = tuple[int, object, Values, dict[str, object], bool | None, Values]
+"""A row without its place: gap to the offset before, event time, key, columns, passes, id."""
 
 
 def _cells(
@@ -322,20 +350,6 @@ def _cells(
     columns: dict[str, tuple[object, ...]],
     times: st.SearchStrategy[object],
 ) -> st.SearchStrategy[Cell]:
-    used = _used(config)
-
-    def spread(values: tuple[object, ...]) -> tuple[object, ...]:
-        """One value per aggregate, where two that read one column see the same."""
-        found = dict(zip(used, values, strict=True))
-        return tuple(
-            tuple(found[name] for name in (a.column, *a.others))
-            if a.column and a.others
-            else found[a.column]
-            if a.column
-            else None
-            for a in config.aggregates
-        )
-
     passes: st.SearchStrategy[bool | None] = st.just(True)
     if config.filter is not None:
         passes = st.sampled_from([True, True, False, None])
@@ -343,20 +357,38 @@ def _cells(
         st.sampled_from([1, 1, 1, 1, 2, 5]),
         times,
         st.tuples(*(st.sampled_from((*pool, None)) for pool in key_pools)),
-        st.tuples(*(st.sampled_from((*columns[c], None)) for c in used)).map(spread),
+        st.fixed_dictionaries({c: st.sampled_from((*columns[c], None)) for c in columns}),
         passes,
         st.tuples(*(st.sampled_from((1, 2, 3, None)) for _ in config.deduplicate)),
     )
 
 
+def values_of(aggregates: Iterable[Aggregate], columns: dict[str, object]) -> Values:
+    """One value per aggregate, where two that read one column see the same."""
+    return tuple(
+        None
+        if a.column is None
+        else tuple(columns[name] for name in (a.column, *a.others))
+        if a.others
+        else columns[a.column]
+        for a in aggregates
+    )
+
+
 @st.composite
 def _log(
-    draw: st.DrawFn, name: str, cells: st.SearchStrategy[Cell], shape: Shape
+    draw: st.DrawFn, name: str, config: Config, cells: st.SearchStrategy[Cell], shape: Shape
 ) -> tuple[Row, ...]:
     rows, offset = [], draw(st.sampled_from([-1, -1, -1, 3]))
-    for gap, *cell in draw(_many(cells, shape.rows)):
+    for gap, event_time, key, columns, passes, id_ in draw(_many(cells, shape.rows)):
         offset += gap
-        rows.append(Row(name, offset, *cell))  # type: ignore[arg-type]
+        named = dict(zip(config.key, key, strict=True))
+        values = values_of(config.aggregates, columns)
+        more = tuple(
+            (tuple(named[k] for k in one.key), values_of(one.aggregates, columns))
+            for one in config.more
+        )
+        rows.append(Row(name, offset, event_time, key, values, passes, id_, more))
     return tuple(rows)
 
 

@@ -160,6 +160,13 @@ class Words:
             return float(found)
         return int(found)
 
+    def values_up_to(self, stop: str) -> tuple[object, ...]:
+        """Literals up to a bare word, which is left, or to the end of the line."""
+        values: list[object] = []
+        while self._peek() not in (None, stop):
+            values.append(self.value())
+        return tuple(values)
+
     def values_until(self, stop: str | None) -> tuple[object, ...]:
         """Literals up to a bare word, which is taken, or to the end of the line."""
         values: list[object] = []

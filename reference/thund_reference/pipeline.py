@@ -31,18 +31,26 @@ from thund_contract.vocabulary import (
 )
 from thund_reference import checkpoint, credits, output, source, watermark
 from thund_reference.checkpoint import Disk, Manifest
+from thund_reference.operators import Operator
 from thund_reference.process import Process
 from thund_reference.sink import Sink
 from thund_reference.windows import Group, Key, Name, Partials, Span
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """The content of a state file: what memory needs, and the form in which it is compared."""
+class Kept:
+    """What a checkpoint keeps of one operator."""
 
     open: dict[Span, dict[Key, Partials]]
     results: dict[Group, Partials]
     panes: dict[Name, Pane]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The content of a state file: what memory needs, and the form in which it is compared."""
+
+    operators: tuple[Kept, ...]
     seen: dict[Key, int]
     shown: tuple[WindowState, ...]
     remembered: tuple[Seen, ...]
@@ -134,8 +142,9 @@ class Life:
         process = self.process
         checkpoint.check_config(manifest.config, process.config)
         state = self.world.state(manifest)
-        process.open = {span: dict(groups) for span, groups in state.open.items()}
-        process.results, process.panes = dict(state.results), dict(state.panes)
+        for operator, kept in zip(process.operators, state.operators, strict=True):
+            operator.open = {span: dict(groups) for span, groups in kept.open.items()}
+            operator.results, operator.panes = dict(kept.results), dict(kept.panes)
         process.seen = dict(state.seen)
         process.begin_epoch()
         process.watermark, process.drained = manifest.watermark, manifest.drained
@@ -234,10 +243,8 @@ class Life:
         epoch = self.last + 1
         process.end_epoch()
         rows, unfit, panes = output.outbox(process, epoch)
-        results = process.results if process.config.output == COMPLETE else {}
-        opened = {span: dict(groups) for span, groups in process.open.items()}
-        kept = (opened, results, dict(process.panes), dict(process.seen))
-        state = State(*kept, process.window_states(), process.remembered())
+        kept = tuple(map(keep, process.operators))
+        state = State(kept, dict(process.seen), process.window_states(), process.remembered())
         lanes = (tuple(process.late), tuple(process.invalid), tuple(unfit), tuple(panes))
         outbox = Outbox(tuple(rows), *lanes)
         names = tuple(checkpoint.file_name(epoch, k, self.nonce) for k in ("state", "outbox"))
@@ -271,6 +278,13 @@ class Life:
             files=names,
             drained=process.drained,
         )
+
+
+def keep(operator: Operator) -> Kept:
+    """A copy of what an operator has open, and of the store that only grows. Law: E3, F3."""
+    opened = {span: dict(groups) for span, groups in operator.open.items()}
+    results = operator.results if operator.config.output == COMPLETE else {}
+    return Kept(opened, results, dict(operator.panes))
 
 
 def checkpoint_behind(applied: int, last: int) -> Exception:

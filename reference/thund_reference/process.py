@@ -12,11 +12,9 @@ from thund_contract.errors import InputError
 from thund_contract.vocabulary import (
     BY_EPOCH,
     BY_ROW,
-    DISCARDING,
     END,
     NEVER,
     PARTITION_RULE,
-    SESSION,
     WINDOW_RULE,
     Add,
     Clock,
@@ -26,7 +24,6 @@ from thund_contract.vocabulary import (
     InvalidRow,
     Item,
     LateRow,
-    Pane,
     PartitionState,
     Remove,
     Row,
@@ -34,9 +31,10 @@ from thund_contract.vocabulary import (
     Seen,
     WindowState,
 )
-from thund_reference import accumulators, credits, source, watermark, windows
+from thund_reference import credits, source, watermark, windows
+from thund_reference.operators import Operator, configs_of
 from thund_reference.watermark import ADMITTED, FILTERED, LATE, REPEATED
-from thund_reference.windows import Group, Key, Name, Partials, Span
+from thund_reference.windows import Key
 
 
 class Process:
@@ -49,9 +47,7 @@ class Process:
         self.sequencers: dict[str, source.Sequencer] = {}
         self.credits: dict[str, credits.Credits] = {}
         self.held: dict[tuple[str, int], Row] = {}
-        self.open: dict[Span, dict[Key, Partials]] = {}
-        self.results: dict[Group, Partials] = {}
-        self.panes: dict[Name, Pane] = {}
+        self.operators = tuple(Operator(one) for one in configs_of(config))
         self.seen: dict[Key, int] = {}
         self.clock_ms: int | None = None
         self.quiet: dict[str, int] = {}
@@ -61,13 +57,10 @@ class Process:
         self.begin_epoch()
 
     def begin_epoch(self) -> None:
-        """Forget what the last epoch showed; every open group was shown. Law: E1, E2."""
+        """Forget what the last epoch showed. Law: E1, E2."""
         self.items: list[Item] = []
-        self.closed: dict[Group, Partials] = {}
-        self.touched: set[Group] = set()
-        self.fresh: dict[Group, Partials] = {}
-        self.shown = {(key, span[0]) for span, groups in self.open.items() for key in groups}
-        self.taken: set[Name] = set()
+        for operator in self.operators:
+            operator.begin_epoch()
         self.late: list[LateRow] = []
         self.invalid: list[InvalidRow] = []
 
@@ -184,61 +177,22 @@ class Process:
     def is_late(self, row: Row, event_time: int) -> bool:
         """By the configured rule, and by what stands before the row. Law: A1, A2, A3, T8."""
         config = self.config
-        if config.late_rule == WINDOW_RULE and config.window.kind == SESSION:
-            inside = any(start <= event_time < end for start, end in self.sessions(row.key))
-            return not inside and event_time + config.grace_ms < self.watermark
         if config.late_rule == WINDOW_RULE:
-            return all(map(self.is_closed, windows.spans(config.window, event_time)))
+            return self.operators[0].misses_all(row, event_time, self.watermark)
         behind = config.late_rule == PARTITION_RULE and watermark.is_behind(
             event_time, self.partitions[row.partition].max_event_time, config.delay_ms
         )
         return behind or watermark.is_late(event_time, self.watermark)
 
     def admit(self, row: Row, event_time: int) -> int:
-        """The row joins its key's windows that are open; how many it misses. Law: A2, A7, G1, G2, G3, G5."""
-        config, key = self.config, windows.canonical_key(row.key)
-        if config.deduplicate:
+        """The row joins every operator's windows; how many it misses. Law: A2, A7."""
+        if self.config.deduplicate:
             self.seen[windows.canonical_key(row.id)] = event_time
-        lifted = windows.lift(config.aggregates, row)
-        spans = windows.spans(config.window, event_time)
-        if config.window.kind == SESSION:
-            self.join(key, *windows.joined(self.sessions(key), spans[0]), lifted)
-            return 0
-        for span in (open_spans := [s for s in spans if not self.is_closed(s)]):
-            self.add_to(key, span, lifted)
-            if config.panes == DISCARDING:
-                before = self.fresh.get((key, span))
-                merged = windows.merge(config.aggregates, before, lifted) if before else lifted
-                self.fresh[key, span] = merged
-        return len(spans) - len(open_spans)
-
-    def add_to(self, key: Key, span: Span, partials: Partials) -> None:
-        """Merge partials into an open group, which may be new. Law: G4."""
-        groups = self.open.setdefault(span, {})
-        before = groups.get(key)
-        if before is not None:
-            partials = windows.merge(self.config.aggregates, before, partials)
-        groups[key] = partials
-        self.touched.add((key, span))
-
-    def join(self, key: Key, span: Span, parts: list[Span], partials: Partials) -> None:
-        """A row makes one session of all that it overlaps; ids that were shown and go are taken back.
-
-        Law: G3, E2, E3.
-        """
-        for part in parts:
-            groups = self.open[part]
-            partials = windows.merge(self.config.aggregates, groups.pop(key), partials)
-            if not groups:
-                del self.open[part]
-            if part[0] != span[0] and (key, part[0]) in self.shown:
-                self.taken.add((key, part[0]))
-        self.add_to(key, span, partials)
-
-    def sessions(self, key: Key) -> list[Span]:
-        """The open sessions of a key, which never overlap. Law: G3."""
-        same = windows.canonical_key(key)
-        return [span for span, groups in self.open.items() if same in groups]
+        views = ((row.key, row.values), *row.more)
+        return sum(
+            operator.admit(replace(row, key=key, values=values), event_time, self.watermark)
+            for operator, (key, values) in zip(self.operators, views, strict=True)
+        )
 
     def end_epoch(self) -> None:
         """What follows the last item: W moves now, where rows do not move it. Law: W3, F1."""
@@ -255,10 +209,6 @@ class Process:
 
     # ---- what follows from an action ---------------------------------------------------------------
 
-    def is_closed(self, span: Span) -> bool:
-        """The window is no longer open. Law: F1."""
-        return windows.is_closed(span[1], self.config.grace_ms, self.watermark)
-
     def move_watermark(self) -> None:
         """W after a row, an idle reading or a change of the partitions; then windows close. Law: W2, W3, W4, F1."""
         if not self.drained:
@@ -266,11 +216,9 @@ class Process:
         self.close()
 
     def close(self) -> None:
-        """Windows that W has passed leave the state, each once. Law: F1, F2, F3."""
-        for span in [span for span in self.open if self.is_closed(span)]:
-            groups = {(key, span): partials for key, partials in self.open.pop(span).items()}
-            assert not groups.keys() & self.closed.keys()
-            self.closed.update(groups)
+        """Windows that W has passed leave the state. Law: F1, F2, F3."""
+        for operator in self.operators:
+            operator.close(self.watermark)
 
     def check_open(self, row: Row) -> None:
         """After a drain nothing more may come: it would all be late. Law: W6."""
@@ -285,20 +233,12 @@ class Process:
 
     # ---- what an epoch leaves --------------------------------------------------------------------------
 
-    def open_groups(self) -> dict[Group, Partials]:
-        """The state, one entry per key and window. Law: F3."""
-        return {(k, span): p for span, groups in self.open.items() for k, p in groups.items()}
-
     def window_states(self) -> tuple[WindowState, ...]:
-        """The open groups in normal form. Law: F3."""
-        operations = [a.operation for a in self.config.aggregates]
-        session = self.config.window.kind == SESSION
-        states = []
-        for (key, (start, end)), partials in self.open_groups().items():
-            normal = tuple(map(accumulators.normal, operations, partials))
-            pane = self.panes.get((key, start))
-            count, timing = (pane.number + 1, pane.timing) if pane else (0, "")
-            states.append(WindowState(key, start, normal, end if session else None, count, timing))
+        """The open groups of all operators in normal form. Law: F3."""
+        first, *others = self.operators
+        states = list(first.window_states(""))
+        for operator in others:
+            states += operator.window_states(operator.config.operator)
         return tuple(states)
 
     def remembered(self) -> tuple[Seen, ...]:

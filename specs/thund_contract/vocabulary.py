@@ -153,6 +153,18 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class Operator:
+    """One more window over the admitted rows of a pipeline, with a table of its own (law E5)."""
+
+    name: str
+    key: tuple[str, ...]
+    window: WindowSpec
+    aggregates: tuple[Aggregate, ...]
+    output: str = APPEND
+    panes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The deterministic core's configuration.
 
@@ -162,6 +174,8 @@ class Config:
     expression) and filter (an expression) make the columns and choose the rows, in this order.
     deduplicate names the columns of a row's id, which is remembered while W <= event time +
     remember_ms (law A7). panes is one of PANES, or "" for none; it needs the update mode (law E6).
+    more: further windows over the same admitted rows, under names other than `operator`; the window
+    rule is not for several (law A2).
     """
 
     pipeline: str
@@ -185,6 +199,7 @@ class Config:
     deduplicate: tuple[str, ...] = ()
     remember_ms: int = 0
     panes: str = ""
+    more: tuple[Operator, ...] = ()
 
 
 # ---- rows and items ----------------------------------------------------------------------------
@@ -199,7 +214,7 @@ class Row:
     and for count(*); a tuple of them where the operation reads several columns. A key or a value is
     None, bool, int, float, str or bytes; any other Arrow scalar is the pair (type name, int or
     str): a decimal's int is unscaled. passes: what Config.filter says of the row; None is null.
-    id: one value per Config.deduplicate.
+    id: one value per Config.deduplicate. more: (key, values) for each of Config.more.
     """
 
     partition: str
@@ -209,6 +224,7 @@ class Row:
     values: tuple[object, ...]
     passes: bool | None = True
     id: tuple[object, ...] = ()
+    more: tuple[tuple[tuple[object, ...], tuple[object, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +398,7 @@ class WindowState:
     - a user's monoid -> the bytes that it encodes the partial to.
 
     end_ms: of a session, else None. panes, timing: how many panes were shown, and the last one's
-    timing, where panes are on.
+    timing, where panes are on. operator: a name of Config.more, "" for the first window.
     """
 
     key: tuple[object, ...]
@@ -391,6 +407,7 @@ class WindowState:
     end_ms: int | None = None
     panes: int = 0
     timing: str = ""
+    operator: str = ""
 
 
 @dataclass(frozen=True, slots=True)

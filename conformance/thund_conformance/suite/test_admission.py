@@ -138,9 +138,7 @@ def test_required_rows_are_counted_once_each(engine_name: str, *, lane: bool) ->
 @pytest.mark.law("A5")
 @few
 @given(s=strategies.scenarios(strategies.PLAIN))
-def test_required_each_accepted_row_is_counted_once(
-    slow_engine_name: str, s: Scenario
-) -> None:
+def test_required_each_accepted_row_is_counted_once(slow_engine_name: str, s: Scenario) -> None:
     """Per partition, against the items and the lanes of all epochs so far."""
     accepted: dict[str, int] = {}
     for epoch in judge.run_on(slow_engine_name, s).epochs:

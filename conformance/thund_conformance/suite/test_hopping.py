@@ -96,6 +96,7 @@ def test_required_each_window_has_its_own_answer_from_shared_rows(engine_name: s
 
 @pytest.mark.law("G2")
 @pytest.mark.law("F1")
+@pytest.mark.law("F3")
 def test_required_overlapping_windows_close_one_after_the_other(engine_name: str) -> None:
     """W = 9, 10, 14, 15: [0, 10) goes at 10, [5, 15) at 15."""
     s = scenario(
@@ -140,6 +141,17 @@ def test_required_a_row_misses_the_closed_windows_and_joins_the_rest(engine_name
     p0 = state_of(last(outcome), "p0")
     assert (p0.admitted, p0.late, p0.late_window_drops) == (3, 1, 1)
     assert {p.start_ms: p.values[0] for p in outcome.table} == {0: 1, 5: 3, 10: 1}
+
+
+@pytest.mark.law("A2")
+def test_required_each_window_that_a_row_misses_is_counted(engine_name: str) -> None:
+    """W = 14: 8 misses [0, 10) and [4, 14), and joins [8, 18)."""
+    s = scenario(
+        config(window=hopping(10, 4), late_rule=WINDOW_RULE), [log("p0", 7, 14, 8)],
+        Deliver("p0", 3), Barrier(),
+    )  # fmt: skip
+    p0 = state_of(last(judge.run_on(engine_name, s)), "p0")
+    assert (p0.admitted, p0.late, p0.late_window_drops) == (3, 0, 2)
 
 
 @pytest.mark.law("A2")

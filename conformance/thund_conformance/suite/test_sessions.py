@@ -97,6 +97,7 @@ def test_required_a_session_closes_a_gap_after_its_last_row(
 
 
 @pytest.mark.law("G3")
+@pytest.mark.law("E2")
 @pytest.mark.law("R1")
 def test_required_a_session_goes_on_after_a_restart(engine_name: str) -> None:
     """Two sessions in the checkpoint, and the row that joins them in the next life."""
@@ -112,7 +113,7 @@ def test_required_a_session_goes_on_after_a_restart(engine_name: str) -> None:
 @pytest.mark.law("G3")
 @pytest.mark.law("F3")
 @few
-@given(s=strategies.scenarios(strategies.Shape(windows=(SESSION,), crashes=True)))
+@given(s=strategies.scenarios(strategies.Shape(windows=(SESSION,), crashes=True, several=False)))
 def test_required_sessions_of_a_key_never_overlap(slow_engine_name: str, s: Scenario) -> None:
     """In the state of each epoch, and in the table; and the state has open ones only."""
     outcome = judge.run_on(slow_engine_name, s)

@@ -107,7 +107,11 @@ def test_required_disorder_within_the_delay_loses_nothing(engine_name: str) -> N
 
 @pytest.mark.law("T5")
 @few
-@given(s=strategies.scenarios(replace(strategies.FIXED, invalid=False, windows=strategies.GRIDS)))
+@given(
+    s=strategies.scenarios(
+        replace(strategies.FIXED, invalid=False, windows=strategies.GRIDS, several=False)
+    )
+)
 def test_required_bounded_disorder_gives_the_batch_answer(
     slow_engine_name: str, s: Scenario
 ) -> None:
@@ -209,7 +213,7 @@ def test_required_history_can_be_run_again_from_its_items(
 @few
 @given(
     s=strategies.scenarios(
-        replace(strategies.WITH_CRASHES, windows=strategies.GRIDS, repeats=False)
+        replace(strategies.WITH_CRASHES, windows=strategies.GRIDS, repeats=False, several=False)
     )
 )
 def test_required_the_drained_table_is_the_group_by_of_the_admitted_rows(

@@ -14,11 +14,16 @@ from thund_contract.scenario import Barrier, Deliver, DrainAll, RemovePartition,
 from thund_contract.vocabulary import (
     COMPLETE,
     COUNT,
+    COUNT_DISTINCT,
     MAX,
     MEAN,
     MIN,
+    STDDEV_POP,
+    STDDEV_SAMP,
     SUM,
     UPDATE,
+    VAR_POP,
+    VAR_SAMP,
     Aggregate,
     LateRow,
     Put,
@@ -165,6 +170,40 @@ def test_required_specials_are_counted_and_kept_beside_the_exact_sum(engine_name
     )
     epoch = judge.run_on(engine_name, s).epochs[-1]
     assert epoch.state == (WindowState(("a",), 0, ((3, 3, 4, ("+inf",)),)),)
+
+
+LONG = "a text that is longer than a word, or two"
+
+
+@pytest.mark.law("G4")
+@pytest.mark.parametrize(
+    ("operation", "values", "expected"),
+    [
+        (VAR_POP, (1, 3), 1.0),
+        (VAR_SAMP, (1, 3), 2.0),
+        (VAR_POP, (5,), 0.0),
+        (VAR_SAMP, (5, None), None),
+        (STDDEV_SAMP, (5.5,), None),
+        (VAR_POP, (1e15, 1e15 + 1, 1e15 + 2), 2 / 3),
+        (STDDEV_POP, (0.1, 0.1, 0.1), 0.0),
+        (VAR_SAMP, (1.0, math.inf), math.nan),
+        (COUNT_DISTINCT, (0.0, -0.0, 1.0), 2),
+        (COUNT_DISTINCT, (math.nan, -math.nan, None), 1),
+        (COUNT_DISTINCT, (None,), 0),
+        (MIN, (LONG + "b", LONG + "a", LONG + "ab"), LONG + "a"),
+        (MAX, ("aaa", "b", "ab"), "b"),
+        (MAX, ("zz", "é", "z"), "é"),
+        (MIN, (b"\x00", b"", b"\xff"), b""),
+    ],
+)
+def test_required_an_aggregate_is_that_of_the_values_in_any_order(
+    engine_name: str, operation: str, values: tuple[object, ...], expected: object
+) -> None:
+    aggregates = (Aggregate("a", operation, "x"),)
+    for order in sorted(set(permutations(values)), key=repr):
+        s = drained(config(aggregates=aggregates), valued("p0", [(1, v) for v in order]))
+        found = judge.run_on(engine_name, s).table[0].values
+        assert compare.same(found, (expected,)), f"{order}: {found}"
 
 
 @pytest.mark.law("G4")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,14 @@ from thund_contract.vocabulary import (
     Config,
     EpochRecord,
     Item,
+    Operator,
     Row,
     Rows,
 )
 from thund_reference import output
 from thund_reference.process import Process
+
+Values = tuple[object, ...]
 
 PER_UNIT = {"s": (1000, 1), "ms": (1, 1), "us": (1, 1000), "ns": (1, 1_000_000)}
 """Timestamp units as (multiply by, floor-divide by) to milliseconds."""
@@ -167,24 +170,30 @@ def rows_of(config: Config, delivery: Delivery) -> list[Row]:
     count = delivery.num_rows
     prepared = Preparation(config, delivery.columns.schema).apply(delivery.columns)
     columns = prepared.columns
-    keys = [from_arrow(columns.column(name)) for name in config.key]
     ids = [from_arrow(columns.column(name)) for name in config.deduplicate]
-    values = [_values(aggregate, columns) for aggregate in config.aggregates]
+    more = [_of_window(one, columns) for one in config.more]
     names = [delivery.partitions[i] for i in delivery.partition.tolist()]
     rows = zip(
         names,
         delivery.offset.tolist(),
         event_times(config, columns),
-        _across(keys, count),
-        _across(values, count),
+        *_of_window(config, columns),
         [True] * count if prepared.passes is None else prepared.passes.tolist(),
         _across(ids, count),
+        _across([list(zip(*window, strict=True)) for window in more], count),
         strict=True,
     )
     return [Row(*row) for row in rows]
 
 
-def _across(columns: list[list[object]], count: int) -> list[tuple[object, ...]]:
+def _of_window(window: Config | Operator, columns: pa.RecordBatch) -> list[list[Values]]:
+    """The key and the values that a window reads of each row."""
+    keys = [from_arrow(columns.column(name)) for name in window.key]
+    values = [_values(aggregate, columns) for aggregate in window.aggregates]
+    return [_across(keys, columns.num_rows), _across(values, columns.num_rows)]
+
+
+def _across(columns: Sequence[Sequence[object]], count: int) -> list[Values]:
     return list(zip(*columns, strict=True)) if columns else [()] * count
 
 

@@ -59,7 +59,7 @@ SHAPES: tuple[Shape, ...] = (
     strategies.WITH_CRASHES,
     strategies.PLAIN,
     Shape(crashes=True, guard=False),
-    replace(_CALM, windows=(SESSION,), rows=16, idle=False),
+    replace(_CALM, windows=(SESSION,), rows=20, keys=0, partitions=1, idle=False),
     replace(_CALM, windows=(SESSION,), crashes=True, outputs=(UPDATE, UPDATE, "complete")),
     replace(_CALM, windows=(HOPPING,), late_rules=(WINDOW_RULE, ROW_RULE)),
     replace(_CALM, windows=(SESSION, HOPPING, CALENDAR), late_rules=(WINDOW_RULE, PARTITION_RULE)),
@@ -89,8 +89,8 @@ class Soaked:
     failures: tuple[tuple[str, str], ...]
 
 
-def draw(number: int, seed: int, count: int = CHUNK) -> Drawn:
-    """One chunk: the same number and seed draw the same scenarios."""
+def draw(number: int, seed: int, count: int = CHUNK, *, shrink: bool = True) -> Drawn:
+    """One chunk: the same number and seed draw the same scenarios. shrink: look for a smaller one."""
     import hypothesis
 
     from thund_conformance import engines, judge, reach
@@ -102,7 +102,7 @@ def draw(number: int, seed: int, count: int = CHUNK) -> Drawn:
         max_examples=count,
         database=None,
         deadline=None,
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+        phases=(hypothesis.Phase.generate, *[hypothesis.Phase.shrink] * shrink),
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(s=strategies.scenarios(shape), salt=st.integers(0, 2**32))
@@ -110,7 +110,7 @@ def draw(number: int, seed: int, count: int = CHUNK) -> Drawn:
         nonlocal taken
         for scenario in (s, *dealt_anew(s, shape, random.Random(salt))):  # noqa: S311 - no secret
             taken += 1
-            other = engines.THUND if taken % 4 else engines.THUND_ROWWISE
+            other = engines.THUND if taken % 8 else engines.THUND_ROWWISE
             judge.expect_agreement(scenario, (engines.REFERENCE, other))
 
     try:
@@ -127,7 +127,11 @@ def dealt_anew(s: Scenario, shape: Shape, chance: random.Random) -> Iterator[Sce
     for _ in range(DEALT):
         config = _other_config(s.config, shape, chance)
         offsets = {name: [row.offset for row in log] for name, log in s.logs}
-        steps = [_step(offsets, config, shape, chance) for _ in range(chance.randrange(16))]
+        steps = [
+            step
+            for _ in range(chance.randrange(16))
+            for step in _steps(offsets, config, shape, chance)
+        ]
         deaths = sum(isinstance(step, Crash) for step in steps)
         yield replace(s, config=config, steps=(*steps, *(DrainAll(),) * (1 + deaths)))
 
@@ -145,18 +149,29 @@ def _other_config(config: Config, shape: Shape, chance: random.Random) -> Config
     window = windows[chance.choice(shape.windows)]
     output = chance.choice(shape.outputs)
     panes = [p for p in ("", *PANES) if window.kind != SESSION or p != DISCARDING]
+    rules = [rule for rule in shape.late_rules if rule != WINDOW_RULE or not config.more]
     return replace(
         config,
         window=window,
         delay_ms=chance.choice([0, 0, size // 2, size, 2 * size]),
         grace_ms=chance.choice([0, 0, size // 2, size, 2 * size]),
-        late_rule=chance.choice(shape.late_rules),
+        late_rule=chance.choice(rules),
         watermark_update=chance.choice(shape.updates),
         output=output,
         panes=chance.choice(panes) if output == UPDATE else "",
         credits=chance.choice([2, 5, *[1_048_576] * 6]),
         idle_timeout_ms=chance.choice([0, 1, 10]) if shape.idle else 0,
     )
+
+
+def _steps(
+    offsets: dict[str, list[int]], config: Config, shape: Shape, chance: random.Random
+) -> tuple[Step, ...]:
+    """One step; now and then a lull, in which one partition speaks and the others may go idle."""
+    if config.idle_timeout_ms and chance.randrange(8) == 0:
+        half, name = Tick(config.idle_timeout_ms // 2 + 1), chance.choice(list(offsets))
+        return (half, Deliver(name, 1), Barrier(), half, Barrier())
+    return (_step(offsets, config, shape, chance),)
 
 
 def _step(

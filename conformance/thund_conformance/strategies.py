@@ -148,6 +148,7 @@ class Shape:
     """
 
     partitions: int = 3
+    keys: int = 3
     rows: int = 12
     steps: int = 10
     crashes: bool = False
@@ -187,7 +188,7 @@ MOVED_BY_ROWS = (BY_ROW,)
 @st.composite
 def scenarios(draw: st.DrawFn, shape: Shape = PLAIN) -> Scenario:
     """A whole scenario. A death may cut its drain short, so there is one more for each."""
-    key_pools = draw(st.lists(st.sampled_from(KEY_POOLS), max_size=3))
+    key_pools = draw(st.lists(st.sampled_from(KEY_POOLS), max_size=shape.keys))
     config = draw(configs(shape, tuple(f"k{i}" for i in range(len(key_pools)))))
     columns = {name: draw(st.sampled_from(COLUMNS[name])) for name in used(config)}
     names = tuple(f"p{i}" for i in range(draw(st.integers(1, shape.partitions))))

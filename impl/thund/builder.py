@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -59,14 +59,17 @@ from thund_contract.errors import CallerError
 __all__ = [
     "Builder",
     "Call",
+    "Window",
     "all_",
     "any_",
+    "calendar",
     "count",
     "count_distinct",
     "duckdb",
     "files",
     "first",
     "g_counter",
+    "hopping",
     "last",
     "lww",
     "max_",
@@ -78,10 +81,12 @@ __all__ = [
     "parquet",
     "pipeline",
     "pn_counter",
+    "session",
     "stddev_pop",
     "stddev_samp",
     "stream",
     "sum_",
+    "tumbling",
     "var_pop",
     "var_samp",
 ]
@@ -148,6 +153,35 @@ def memory() -> MemorySpec:
     return MemorySpec()
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A kind of windows, not yet checked."""
+
+    raw: Mapping[str, Any]
+
+
+def tumbling(size: Duration, *, offset: Duration = 0) -> Window:
+    """Windows of one size, side by side. Law: G1."""
+    return Window({"kind": "tumbling", "size": size, "offset": offset})
+
+
+def hopping(size: Duration, *, slide: Duration, offset: Duration = 0) -> Window:
+    """Windows of one size, one at each slide. Law: G2."""
+    return Window({"kind": "hopping", "size": size, "slide": slide, "offset": offset})
+
+
+def session(gap: Duration) -> Window:
+    """Rows of one key, each less than the gap after the one before. Law: G3."""
+    return Window({"kind": "session", "gap": gap})
+
+
+def calendar(
+    unit: Literal["hour", "day", "week", "month"], *, zone: str, offset: Duration = 0
+) -> Window:
+    """Hours, days, weeks or months of a zone's local time. Law: G5."""
+    return Window({"kind": "calendar", "unit": unit, "zone": zone, "offset": offset})
+
+
 def pipeline(name: str) -> Builder:
     """Begin a pipeline; its name is part of each row's identity. Law: E5."""
     return Builder(raw={"name": name})
@@ -158,7 +192,7 @@ class Builder:
     """A pipeline being written: each step gives a new value, `build` checks the whole.
 
     Parts come in the order source, rename, derive, filter, watermark, deduplicate, key, window,
-    aggregates, sink; modes and triggers stand anywhere.
+    aggregates, sink; further windows, modes and triggers stand anywhere.
     """
 
     raw: Mapping[str, Any]
@@ -215,17 +249,16 @@ class Builder:
         return self._step("key", list(columns))
 
     def tumbling(self, size: Duration, *, offset: Duration = 0) -> Builder:
-        """Windows of one size, side by side. Law: G1."""
-        return self._step("window", {"kind": "tumbling", "size": size, "offset": offset})
+        """See `tumbling`. Law: G1."""
+        return self._step("window", dict(tumbling(size, offset=offset).raw))
 
     def hopping(self, size: Duration, *, slide: Duration, offset: Duration = 0) -> Builder:
-        """Windows of one size, one at each slide. Law: G2."""
-        spec = {"kind": "hopping", "size": size, "slide": slide, "offset": offset}
-        return self._step("window", spec)
+        """See `hopping`. Law: G2."""
+        return self._step("window", dict(hopping(size, slide=slide, offset=offset).raw))
 
     def session(self, gap: Duration) -> Builder:
-        """Rows of one key, each less than the gap after the one before. Law: G3."""
-        return self._step("window", {"kind": "session", "gap": gap})
+        """See `session`. Law: G3."""
+        return self._step("window", dict(session(gap).raw))
 
     def calendar(
         self,
@@ -234,13 +267,12 @@ class Builder:
         zone: str,
         offset: Duration = 0,
     ) -> Builder:
-        """Hours, days, weeks or months of a zone's local time. Law: G5."""
-        spec = {"kind": "calendar", "unit": unit, "zone": zone, "offset": offset}
-        return self._step("window", spec)
+        """See `calendar`. Law: G5."""
+        return self._step("window", dict(calendar(unit, zone=zone, offset=offset).raw))
 
     def aggregate(self, **calls: Call) -> Builder:
         """Output columns by name: `total=sum_("delay")`. Law: G4."""
-        return self._step("aggregates", {name: call.text for name, call in calls.items()})
+        return self._step("aggregates", _texts(calls))
 
     def sink(self, spec: DuckDbSpec | ParquetSpec | MemorySpec) -> Builder:
         """Where the result goes: `duckdb(...)`, `parquet(...)` or `memory()`. Law: K5."""
@@ -262,6 +294,33 @@ class Builder:
     def panes(self, panes: Literal["accumulating", "discarding", "retracting"]) -> Builder:
         """Show an append-only sink each change of a result as a pane. Law: E6."""
         return self._option(panes=panes)
+
+    def also(
+        self,
+        name: str,
+        *,
+        key: Iterable[str],
+        window: Window,
+        aggregates: Mapping[str, Call],
+        output: Literal["append", "update", "complete"] | None = None,
+        panes: Literal["accumulating", "discarding", "retracting"] | None = None,
+        table: str | None = None,
+    ) -> Builder:
+        """One more window over the same rows, with a result of its own; see MoreSpec. Law: E5.
+
+        Raises: CallerError for a name that is taken.
+        """
+        more: Mapping[str, Any] = self.raw.get("more", {})
+        if name in more:
+            raise CallerError(
+                f"two further windows named {name!r}",
+                allowed="a name for each",
+                where=f"pipeline {self.raw['name']!r}",
+                action="choose another name for one of them",
+            )
+        own = {"key": list(key), "window": dict(window.raw), "aggregates": _texts(aggregates)}
+        options = _given({"output": output, "panes": panes, "table": table})
+        return self._option(more={**more, name: own | options})
 
     def trigger(
         self,
@@ -310,3 +369,8 @@ class Builder:
 
 def _given(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _texts(calls: Mapping[str, Call]) -> dict[str, str]:
+    """Aggregates as TOML writes them."""
+    return {name: call.text for name, call in calls.items()}

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import zoneinfo
 
-from thund.definition import CalendarSpec, HoppingSpec, Pipeline, SessionSpec, TumblingSpec
+from thund.definition import (
+    CalendarSpec,
+    HoppingSpec,
+    Pipeline,
+    SessionSpec,
+    TumblingSpec,
+    WatermarkSpec,
+    WindowKind,
+)
 from thund.durations import UNITS_MS, format_duration
 from thund.refusal import fail, nearest
 from thund_contract.vocabulary import DAY, HOUR, MAX_EVENT_TIME, MONTH, WEEK
@@ -25,15 +33,18 @@ def check_times(pipeline: Pipeline, where: str) -> None:
 
     Law: A4, A7, G1, G2, G3, G5, W4. Raises: CallerError.
     """
-    window = pipeline.window
-    if isinstance(window, SessionSpec):
-        _above_zero("window.gap", window.gap_ms, "30m", where)
-    elif isinstance(window, CalendarSpec):
-        _check_calendar(window, where)
-    else:
-        _check_grid(window, where)
+    windows = {"window": pipeline.window}
+    windows |= {f"more.{each.name}.window": each.window for each in pipeline.more}
+    for key, window in windows.items():
+        if isinstance(window, SessionSpec):
+            _above_zero(f"{key}.gap", window.gap_ms, "30m", where)
+        elif isinstance(window, CalendarSpec):
+            _check_calendar(key, window, where)
+        else:
+            _check_grid(key, window, where)
     _check_lengths(pipeline, where)
-    _check_sum(pipeline, where)
+    for key, window in windows.items():
+        _check_sum(key, window, pipeline.watermark, where)
 
 
 def _above_zero(key: str, ms: int, example: str, where: str) -> None:
@@ -48,13 +59,13 @@ def _above_zero(key: str, ms: int, example: str, where: str) -> None:
         )
 
 
-def _check_grid(window: _Grid, where: str) -> None:
-    _above_zero("window.size", window.size_ms, "1h", where)
+def _check_grid(key: str, window: _Grid, where: str) -> None:
+    _above_zero(f"{key}.size", window.size_ms, "1h", where)
     if isinstance(window, HoppingSpec):
-        _above_zero("window.slide", window.slide_ms, "5m", where)
+        _above_zero(f"{key}.slide", window.slide_ms, "5m", where)
         if window.slide_ms > window.size_ms:
             fail(
-                "window.slide",
+                f"{key}.slide",
                 format_duration(window.slide_ms),
                 "leaves rows between two windows without one",
                 allowed=f"at most the size, {format_duration(window.size_ms)} (law G2)",
@@ -63,11 +74,11 @@ def _check_grid(window: _Grid, where: str) -> None:
             )
 
 
-def _check_calendar(window: CalendarSpec, where: str) -> None:
+def _check_calendar(key: str, window: CalendarSpec, where: str) -> None:
     unit_ms = LEAST_UNIT_MS[window.unit]
     if abs(window.offset_ms) >= unit_ms:
         fail(
-            "window.offset",
+            f"{key}.offset",
             format_duration(window.offset_ms),
             f"is not shorter than the unit, {window.unit}",
             allowed=f"less than {format_duration(unit_ms)} to either side",
@@ -78,7 +89,7 @@ def _check_calendar(window: CalendarSpec, where: str) -> None:
     if window.zone not in zones:
         guess = nearest(window.zone, zones)
         fail(
-            "window.zone",
+            f"{key}.zone",
             window.zone,
             "is no time zone",
             allowed='a name of the IANA time zone database, such as "Europe/Berlin" or "UTC"',
@@ -108,14 +119,14 @@ def _check_lengths(pipeline: Pipeline, where: str) -> None:
             )
 
 
-def _check_sum(pipeline: Pipeline, where: str) -> None:
+def _check_sum(key: str, kind: WindowKind, watermark: WatermarkSpec, where: str) -> None:
     """The sum of all that is added to an event time stays inside of int64. Law: A4."""
-    window, watermark = pipeline.window.words(), pipeline.watermark
+    window = kind.words()
     parts = {
-        "window.size": window.size_ms,
-        "window.slide": window.slide_ms,
-        "window.gap": window.gap_ms,
-        "|window.offset|": abs(window.offset_ms),
+        f"{key}.size": window.size_ms,
+        f"{key}.slide": window.slide_ms,
+        f"{key}.gap": window.gap_ms,
+        f"|{key}.offset|": abs(window.offset_ms),
         "watermark.delay": watermark.delay_ms,
         "watermark.grace": watermark.grace_ms,
     }

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from thund import manifest as manifests
 from thund import parquet
-from thund.epoch import Epoch, Outbox
+from thund.epoch import Epoch, Outbox, table_name
 from thund.history import POINTER_NAME, History, folder, manifest_name
 from thund.manifest import FileEntry, Manifest, Pointer
 from thund.stores import Store, probe
@@ -317,6 +317,10 @@ class Checkpoints(History):
 
 def _outbox_tables(outbox: Outbox) -> dict[str, pa.Table]:
     """The tables of an outbox that get a file: rows and panes always, a lane where it has rows."""
+    tables = {}
+    for operator, shown in outbox.shown().items():
+        tables[table_name("outbox-rows", operator)] = shown.rows
+        if shown.panes is not None:
+            tables[table_name("outbox-panes", operator)] = shown.panes
     full = {f"outbox-{name}": lane for name, lane in outbox.lanes().items() if lane.num_rows}
-    panes = {} if outbox.panes is None else {"outbox-panes": outbox.panes}
-    return {"outbox-rows": outbox.rows, **panes, **full}
+    return tables | full

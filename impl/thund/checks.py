@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 
 from thund import calls, expressions
 from thund.check_times import check_times
 from thund.definition import (
     RECOMPUTE,
+    DuckDbSpec,
     FilesSpec,
+    MoreSpec,
     ParquetSpec,
     Pipeline,
     SessionSpec,
     TriggerSpec,
 )
 from thund.refusal import fail, nearest
-from thund_contract.vocabulary import APPEND, COUNT, DISCARDING, OPERATIONS, UPDATE, Aggregate
+from thund_contract.vocabulary import (
+    APPEND,
+    COUNT,
+    DISCARDING,
+    OPERATIONS,
+    UPDATE,
+    WINDOW_RULE,
+    Aggregate,
+)
 
 RESERVED = ("window_start", "window_end", "_deleted")
 RESERVED_PREFIXES = ("_gar_", "_epoch")
@@ -32,6 +43,11 @@ ARROW_TYPES = (
 
 LARGEST_INT64 = 2**63 - 1
 
+RESERVED_OPERATORS = ("window", "late", "invalid", "unfit")
+"""The first window's own name (law E5), and those of the lanes, whose tables stand beside."""
+
+_OPERATOR = re.compile(r"[a-z0-9_]+")
+
 
 def check(pipeline: Pipeline) -> None:
     """See that a pipeline can mean something.
@@ -42,10 +58,13 @@ def check(pipeline: Pipeline) -> None:
     _check_texts(pipeline, where)
     check_times(pipeline, where)
     _check_made(pipeline, where)
-    _check_columns(pipeline, where)
-    _check_panes(pipeline, where)
-    _check_log(pipeline, where)
-    _check_aggregates(pipeline, where)
+    _check_id(pipeline, where)
+    _check_more(pipeline, where)
+    for prefix, operator in operators(pipeline).items():
+        _check_key(prefix, operator, where)
+        _check_panes(prefix, operator, where)
+        _check_log(pipeline, prefix, operator, where)
+        _check_aggregates(prefix, operator, where)
     if isinstance(pipeline.source, FilesSpec):
         _check_files(pipeline.source, where)
     _check_trigger(pipeline.trigger, where)
@@ -61,6 +80,46 @@ def check(pipeline: Pipeline) -> None:
         )
 
 
+def operators(pipeline: Pipeline) -> dict[str, Pipeline | MoreSpec]:
+    """Each window of a pipeline, by what stands before the path of its keys."""
+    return {"": pipeline, **{f"more.{each.name}.": each for each in pipeline.more}}
+
+
+def _check_more(pipeline: Pipeline, where: str) -> None:
+    """Names that tell the windows apart, and a late rule that does not ask one of them. Law: A2, E5."""
+    names = [each.name for each in pipeline.more]
+    for name, each in zip(names, pipeline.more, strict=True):
+        if not _OPERATOR.fullmatch(name) or name in RESERVED_OPERATORS:
+            fail(
+                "more",
+                name,
+                "cannot be the name of a window",
+                allowed="small letters, digits and _; any name but "
+                + ", ".join(RESERVED_OPERATORS),
+                action="choose another name",
+                where=where,
+            )
+        if each.table is not None and not isinstance(pipeline.sink, DuckDbSpec):
+            fail(
+                f"more.{name}.table",
+                each.table,
+                "names a table, and the sink has none",
+                allowed='a table where the sink is one of kind = "duckdb"',
+                action="leave it out",
+                where=where,
+            )
+    _check_exact("more", names, where)
+    if names and pipeline.watermark.late_rule == WINDOW_RULE:
+        fail(
+            "watermark.late_rule",
+            WINDOW_RULE,
+            "does not go with several windows: a row would be late for one and not for another",
+            allowed="row, partition",
+            action="use another late rule, or make a pipeline of each window",
+            where=where,
+        )
+
+
 def _check_texts(pipeline: Pipeline, where: str) -> None:
     texts = {
         "name": pipeline.name,
@@ -72,15 +131,17 @@ def _check_texts(pipeline: Pipeline, where: str) -> None:
         "sink.path": getattr(pipeline.sink, "path", None),
         "sink.table": getattr(pipeline.sink, "table", None),
     }
-    texts |= {f"key[{place}]": name for place, name in enumerate(pipeline.key)}
     texts |= {f"rename.{new}": old for new, old in pipeline.rename}
     texts |= {f"rename[{place}]": new for place, (new, _) in enumerate(pipeline.rename)}
     texts |= {f"derive[{place}]": name for place, (name, _) in enumerate(pipeline.derive)}
     by = pipeline.deduplicate.by if pipeline.deduplicate else ()
     texts |= {f"deduplicate.by[{place}]": name for place, name in enumerate(by)}
-    for each in pipeline.aggregates:
-        columns = enumerate(calls.columns_of(each))
-        texts |= {f"aggregates.{each.name}[{place}]": name for place, name in columns}
+    texts |= {f"more.{each.name}.table": each.table for each in pipeline.more}
+    for prefix, operator in operators(pipeline).items():
+        texts |= {f"{prefix}key[{place}]": name for place, name in enumerate(operator.key)}
+        for each in operator.aggregates:
+            columns = enumerate(calls.columns_of(each))
+            texts |= {f"{prefix}aggregates.{each.name}[{at}]": name for at, name in columns}
     for key, text in texts.items():
         if text is not None and (not text.strip() or "\0" in text or not _encodes(text)):
             fail(
@@ -126,10 +187,14 @@ def _check_once(key: str, names: list[str], where: str) -> None:
         )
 
 
-def _check_columns(pipeline: Pipeline, where: str) -> None:
-    for place, name in enumerate(pipeline.key):
-        _check_output_name(f"key[{place}]", name, where, action="rename the column: see [rename]")
-    _check_different("key", pipeline.key, where)
+def _check_key(prefix: str, operator: Pipeline | MoreSpec, where: str) -> None:
+    for place, name in enumerate(operator.key):
+        key = f"{prefix}key[{place}]"
+        _check_output_name(key, name, where, action="rename the column: see [rename]")
+    _check_different(f"{prefix}key", operator.key, where)
+
+
+def _check_id(pipeline: Pipeline, where: str) -> None:
     if pipeline.deduplicate is None:
         return
     if not pipeline.deduplicate.by:
@@ -144,33 +209,33 @@ def _check_columns(pipeline: Pipeline, where: str) -> None:
     _check_once("deduplicate.by", list(pipeline.deduplicate.by), where)
 
 
-def _check_panes(pipeline: Pipeline, where: str) -> None:
+def _check_panes(prefix: str, operator: Pipeline | MoreSpec, where: str) -> None:
     """Panes are a second form of what update mode shows. Law: E6."""
-    if pipeline.panes is not None and pipeline.output != UPDATE:
+    if operator.panes is not None and operator.output != UPDATE:
         fail(
-            "panes",
-            pipeline.panes,
-            f'does not go with output = "{pipeline.output}"',
+            f"{prefix}panes",
+            operator.panes,
+            f'does not go with output = "{operator.output}"',
             allowed='panes with output = "update": a pane shows what an epoch changed',
             action='add output = "update", or remove panes',
             where=where,
         )
     own = ("_pane", "_timing", "_retraction")
-    names = [*pipeline.key, *(each.name for each in pipeline.aggregates)]
+    names = [*operator.key, *(each.name for each in operator.aggregates)]
     taken = next((name for name in names if name.casefold() in own), None)
-    if pipeline.panes is not None and taken is not None:
+    if operator.panes is not None and taken is not None:
         fail(
-            "panes",
+            f"{prefix}panes",
             taken,
             "is a name that the lane of panes keeps for itself",
             allowed=f"keys and aggregates of any name but {', '.join(own)}",
             action="rename the column or the aggregate",
             where=where,
         )
-    if pipeline.panes == DISCARDING and isinstance(pipeline.window, SessionSpec):
+    if operator.panes == DISCARDING and isinstance(operator.window, SessionSpec):
         fail(
-            "panes",
-            pipeline.panes,
+            f"{prefix}panes",
+            operator.panes,
             "does not go with sessions",
             allowed="accumulating, retracting: sessions merge, so their parts have no id to keep",
             action="use one of these",
@@ -178,7 +243,7 @@ def _check_panes(pipeline: Pipeline, where: str) -> None:
         )
 
 
-def _check_log(pipeline: Pipeline, where: str) -> None:
+def _check_log(pipeline: Pipeline, prefix: str, operator: Pipeline | MoreSpec, where: str) -> None:
     """What a log of files cannot keep: a table that is replaced, a row that is taken away. Law: M1."""
     if not isinstance(pipeline.sink, ParquetSpec):
         return
@@ -191,14 +256,14 @@ def _check_log(pipeline: Pipeline, where: str) -> None:
             action="add both, or use a table in a database",
             where=where,
         )
-    takes_away = isinstance(pipeline.window, SessionSpec) and pipeline.output != APPEND
-    if takes_away and pipeline.panes is None:
+    takes_away = isinstance(operator.window, SessionSpec) and operator.output != APPEND
+    if takes_away and operator.panes is None:
         fail(
             "sink.kind",
             "parquet",
             "cannot take away a session that was merged into another",
             allowed='sessions with output = "append", or with panes, or in a database',
-            action='add panes = "retracting", or use output = "append"',
+            action=f'add {prefix}panes = "retracting", or use {prefix}output = "append"',
             where=where,
         )
 
@@ -233,18 +298,18 @@ def _check_different(key: str, names: Iterable[str], where: str) -> None:
         seen[name.casefold()] = name
 
 
-def _check_aggregates(pipeline: Pipeline, where: str) -> None:
-    if not pipeline.aggregates:
+def _check_aggregates(prefix: str, operator: Pipeline | MoreSpec, where: str) -> None:
+    if not operator.aggregates:
         fail(
-            "aggregates",
+            f"{prefix}aggregates",
             {},
             "names no aggregate",
             allowed='one or more, such as n = "count"',
             action="say what to compute for each window",
             where=where,
         )
-    for each in pipeline.aggregates:
-        key = f"aggregates.{each.name}"
+    for each in operator.aggregates:
+        key = f"{prefix}aggregates.{each.name}"
         if not each.name.strip() or "\0" in each.name or not _encodes(each.name):
             fail(
                 key,
@@ -256,8 +321,8 @@ def _check_aggregates(pipeline: Pipeline, where: str) -> None:
             )
         _check_output_name(key, each.name, where, action="name the aggregate otherwise")
         _check_call(key, each, where)
-    names = [each.name for each in pipeline.aggregates]
-    _check_different("aggregates", (*pipeline.key, *names), where)
+    names = [each.name for each in operator.aggregates]
+    _check_different(f"{prefix}aggregates", (*operator.key, *names), where)
 
 
 def _check_call(key: str, each: Aggregate, where: str) -> None:
@@ -344,9 +409,9 @@ def _check_exact(key: str, names: list[str], where: str) -> None:
         fail(
             key,
             names,
-            "is not sorted or names a column twice",
-            allowed="each column once, in the order of their names",
-            action="sort the pairs",
+            "is not sorted or has a name twice",
+            allowed="each name once, in order",
+            action="sort them",
             where=where,
         )
 

@@ -49,6 +49,9 @@ def run(definition: Path, *, drain: bool, as_json: bool) -> None:
         ran = run_pipeline(pipeline, progress=show.progress, durable=show.durable, stop=stop)
     if ran.table is not None and not as_json:
         _print_table(ran.table)
+        for name, table in ran.more.items():
+            click.echo(f"{name}:")
+            _print_table(table)
     show.done(ran.progress, mode=ran.mode, note=ran.note)
 
 
@@ -188,10 +191,12 @@ def _print_standing(found: Standing) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if not found.waiting:
         return
-    table = Table("window start", "window end")
+    several = any(w.operator for w in found.waiting)
+    table = Table(*(["window"] if several else []), "window start", "window end")
     table.add_column("groups", justify="right")
     for w in found.waiting[:SHOWN_WINDOWS]:
-        table.add_row(show_time(w.start_ms), show_time(w.end_ms), f"{w.groups:,}")
+        own = [w.operator or "the first"] if several else []
+        table.add_row(*own, show_time(w.start_ms), show_time(w.end_ms), f"{w.groups:,}")
     console.print(table)
     if len(found.waiting) > SHOWN_WINDOWS:
         click.echo(f"and {len(found.waiting) - SHOWN_WINDOWS:,} more windows")

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -25,6 +25,7 @@ from thund_contract.vocabulary import (
     TUMBLING,
     Aggregate,
     Config,
+    Operator,
     WindowSpec,
 )
 
@@ -151,6 +152,38 @@ class CalendarSpec(
         return WindowSpec(0, self.offset_ms, CALENDAR, unit=self.unit, zone=self.zone)
 
 
+WindowKind = TumblingSpec | HoppingSpec | SessionSpec | CalendarSpec
+
+
+class MoreSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One more window over the rows that the pipeline admits, with a result of its own.
+
+    name: small letters, digits and _. table: of a database; None for that of the sink, "_" and the
+    name. The rest is as in Pipeline.
+
+    Law: E5, E6.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    window: WindowKind
+    aggregates: tuple[Aggregate, ...]
+    output: Literal["append", "update", "complete"] = APPEND  # type: ignore[assignment]
+    panes: Literal["accumulating", "discarding", "retracting"] | None = None
+    table: str | None = None
+
+    def words(self) -> Operator:
+        """As the core reads it."""
+        return Operator(
+            self.name,
+            self.key,
+            self.window.words(),
+            self.aggregates,
+            output=self.output,
+            panes=self.panes or "",
+        )
+
+
 class DuckDbSpec(
     Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="duckdb"
 ):
@@ -211,6 +244,7 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     may use those before it) and filter (an expression) work on the source's columns in this order;
     watermark, deduplicate, key and aggregates name what comes of it. The expressions are those of
     expressions.py. panes: what an append-only sink is shown of a result, each time it changes.
+    more: further windows over the same admitted rows, sorted by name.
 
     Law: A7, A8, E6, K8, R2. Raises: CallerError with the path of the key that is wrong.
     """
@@ -219,7 +253,7 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source: FilesSpec | StreamSpec
     watermark: WatermarkSpec
     key: tuple[str, ...]
-    window: TumblingSpec | HoppingSpec | SessionSpec | CalendarSpec
+    window: WindowKind
     aggregates: tuple[Aggregate, ...]
     sink: DuckDbSpec | ParquetSpec | MemorySpec
     rename: tuple[tuple[str, str], ...] = ()
@@ -230,6 +264,7 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     state_root: str | None = None
     output: Literal["append", "update", "complete"] = APPEND  # type: ignore[assignment]
     panes: Literal["accumulating", "discarding", "retracting"] | None = None
+    more: tuple[MoreSpec, ...] = ()
     trigger: TriggerSpec = TriggerSpec()
     credits: int = 1_048_576
 
@@ -279,6 +314,7 @@ class Pipeline(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             deduplicate=self.deduplicate.by if self.deduplicate else (),
             remember_ms=self.deduplicate.remember_ms if self.deduplicate else 0,
             panes=self.panes or "",
+            more=tuple(each.words() for each in self.more),
         )
 
     def fingerprint(self) -> str:
@@ -327,13 +363,23 @@ def canonical(config: Config) -> dict[str, object]:
     fields = dataclasses.asdict(config)
     defaults = {f.name: f.default for f in dataclasses.fields(config)}
     kept = {k: v for k, v in fields.items() if k != "credits" and v != defaults[k]}
-    kept["window"] = without_defaults(fields["window"])
-    kept["aggregates"] = [without_defaults(each) for each in fields["aggregates"]]
-    text = json.dumps(kept, ensure_ascii=False)
+    text = json.dumps(trimmed(kept), ensure_ascii=False)
     plain: dict[str, object] = json.loads(text)
     return plain
 
 
-def without_defaults(fields: Mapping[str, object]) -> dict[str, object]:
-    """A window or an aggregate without the later fields that stand at their defaults. Law: K8."""
+def trimmed(operator: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration whose windows and aggregates are without later fields that stand at defaults.
+
+    Law: K8.
+    """
+    plain = dict(operator)
+    plain["window"] = _without_defaults(plain["window"])
+    plain["aggregates"] = [_without_defaults(each) for each in plain["aggregates"]]
+    if "more" in plain:
+        plain["more"] = [trimmed(each) for each in plain["more"]]
+    return plain
+
+
+def _without_defaults(fields: Mapping[str, object]) -> dict[str, object]:
     return {k: v for k, v in fields.items() if k not in _LATER or v not in _LATER[k]}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -32,9 +33,27 @@ LANES = {"late": LATE_SCHEMA, "invalid": INVALID_SCHEMA, "unfit": UNFIT_SCHEMA}
 """The lanes of an outbox and their schemas: rows that are kept beside the result (law A6)."""
 
 
+def table_name(name: str, operator: str) -> str:
+    """What a table is called in the state or the outbox. operator: "" for the first one."""
+    return f"{name}-{operator}" if operator else name
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one operator shows in an epoch: its rows, and panes where it has them; see Outbox.
+
+    Law: E1, E6.
+    """
+
+    rows: pa.Table
+    panes: pa.Table | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Outbox:
     """What one epoch emits: rows, the three lanes, and panes where the pipeline has them.
+
+    more: what further window operators show, by their names; the lanes are those of all.
 
     Law: A6, E1, E6, K1.
     Shape: rows has _gar_id (16 bytes), _epoch int64, _deleted bool, then the keys, window_start,
@@ -48,6 +67,11 @@ class Outbox:
     invalid: pa.Table
     unfit: pa.Table
     panes: pa.Table | None = None
+    more: Mapping[str, Shown] = field(default_factory=dict)
+
+    def shown(self) -> dict[str, Shown]:
+        """What each operator shows; the first one's name is ""."""
+        return {"": Shown(self.rows, self.panes), **self.more}
 
     def lanes(self) -> dict[str, pa.Table]:
         """The lanes by their names in LANES."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from thund import manifest as manifests
 from thund import parquet
-from thund.epoch import LANES, Outbox
+from thund.epoch import LANES, Outbox, Shown
 from thund.manifest import Damaged, FileEntry, Manifest
 from thund.stores import MISSING, Store
 from thund_contract.errors import StoreError
@@ -118,15 +118,18 @@ class History:
         Raises: StoreError, also where it was collected.
         """
         entries = {entry.table: entry for entry in self.manifest(epoch).files}
-        rows = self._table(epoch, entries["outbox-rows"])
-        lanes = {
-            lane: self._table(epoch, entries[f"outbox-{lane}"])
-            if f"outbox-{lane}" in entries
-            else schema.empty_table()
-            for lane, schema in LANES.items()
+        kept = {
+            name.removeprefix("outbox-"): self._table(epoch, entry)
+            for name, entry in entries.items()
+            if name.startswith("outbox-")
         }
-        panes = entries.get("outbox-panes")
-        return Outbox(epoch, rows, **lanes, panes=panes and self._table(epoch, panes))
+        lanes = {lane: kept.get(lane, schema.empty_table()) for lane, schema in LANES.items()}
+        more = {
+            operator: Shown(table, kept.get(f"panes-{operator}"))
+            for name, table in kept.items()
+            if (operator := name.removeprefix("rows-")) != name
+        }
+        return Outbox(epoch, kept["rows"], **lanes, panes=kept.get("panes"), more=more)
 
     def has_outbox(self, epoch: int) -> bool:
         """Whether an epoch's outbox is still kept, every file of it.

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -27,7 +27,9 @@ from thund.definition import (
     TriggerSpec,
 )
 from thund.engine import Engine
+from thund.epoch import table_name
 from thund.history import History
+from thund.operators import operator_configs
 from thund.panes import pane_schema
 from thund.pipeline import Core
 from thund.prepare import prepared_schema
@@ -51,8 +53,8 @@ Batches = Iterable[pa.RecordBatch] | Callable[[], Iterable[pa.RecordBatch]]
 class Ran:
     """What came of a run. note: what the user should know, such as a fallback of the mode.
 
-    table and lanes are those of a sink in memory, which ends with the run; a database keeps its
-    own.
+    table, lanes and more, the tables of further windows by their names, are those of a sink in
+    memory, which ends with the run; a database keeps its own.
     """
 
     mode: str
@@ -60,6 +62,7 @@ class Ran:
     progress: Progress
     table: pa.Table | None
     lanes: dict[str, pa.Table]
+    more: dict[str, pa.Table] = field(default_factory=dict)
 
 
 def clock_ms() -> int:
@@ -103,15 +106,26 @@ def _sink(pipeline: Pipeline, schema: pa.Schema) -> Sink:
         return MemorySink()
     config = pipeline.config()
     columns = prepared_schema(config, schema)
+    configs = operator_configs(config)
     if isinstance(pipeline.sink, ParquetSpec):
         from thund.connectors.parquet_sink import ParquetSink
 
-        of_log = pane_schema if config.panes else outbox_schema
-        store = open_store(pipeline.sink.path)
-        return ParquetSink(store, of_log(config, columns), panes=bool(config.panes))
+        logs = {
+            name: (pane_schema if each.panes else outbox_schema)(each, columns)
+            for name, each in configs.items()
+        }
+        return ParquetSink(open_store(pipeline.sink.path), logs.pop(""), more=logs)
     from thund.connectors.duckdb_sink import DuckDbSink
 
-    return DuckDbSink(pipeline.sink.path, pipeline.sink.table, outbox_schema(config, columns))
+    path, table = pipeline.sink.path, pipeline.sink.table
+    more = {
+        each.name: (
+            each.table or f"{table}_{each.name}",
+            outbox_schema(configs[each.name], columns),
+        )
+        for each in pipeline.more
+    }
+    return DuckDbSink(path, table, outbox_schema(configs[""], columns), more=more)
 
 
 @contextmanager
@@ -157,8 +171,10 @@ def run(
             shown = local.run(engine, source, trigger, now=now, progress=progress, stop=ended)
         else:
             shown = _run_recompute(pipeline, source, sink, now=now, progress=progress, stop=ended)
-        kept = isinstance(sink, MemorySink)
-        return Ran(mode, note, shown, sink.table() if kept else None, sink.lanes() if kept else {})
+        if not isinstance(sink, MemorySink):
+            return Ran(mode, note, shown, None, {})
+        more = {each.name: sink.table(each.name) for each in pipeline.more}
+        return Ran(mode, note, shown, sink.table(), sink.lanes(), more)
 
 
 def status(place: Pipeline | str | Path) -> Standing | None:
@@ -195,7 +211,16 @@ def standing_in(history: History) -> Standing | None:
     found = standing_of(
         config,
         manifest,
-        windows=open_windows(config, manifest.watermark, history.table(newest, STATE)),
+        windows=[
+            window
+            for name, each in operator_configs(config).items()
+            for window in open_windows(
+                each,
+                manifest.watermark,
+                history.table(newest, table_name(STATE, name)),
+                operator=name,
+            )
+        ],
         history=((epoch, history.manifest(epoch).partitions) for epoch in range(newest, 0, -1)),
     )
     if found.since is None:

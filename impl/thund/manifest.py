@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from thund import parquet
-from thund.definition import canonical, without_defaults
+from thund.definition import canonical, trimmed
 from thund_contract.errors import StoreError
 from thund_contract.vocabulary import (
     Add,
@@ -220,10 +220,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def _whole(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration as JSON has it, without what its time knew nothing of or left at defaults."""
-    whole = {**_DEFAULTS, **config}
-    whole["window"] = without_defaults(whole["window"])
-    whole["aggregates"] = [without_defaults(each) for each in whole["aggregates"]]
-    return whole
+    return trimmed({**_DEFAULTS, **config})
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:

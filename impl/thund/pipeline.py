@@ -16,7 +16,7 @@ from thund.batch import UNREADABLE_TIME, Delivery
 from thund.credits import Credits
 from thund.epoch import INVALID_SCHEMA, LATE_SCHEMA, Epoch, Outbox
 from thund.idleness import Quiet
-from thund.panes import FreshWindows, Panes
+from thund.operators import Operators
 from thund.prepare import Preparation
 from thund.repeats import Repeats
 from thund.session_rule import SessionRule
@@ -30,13 +30,10 @@ from thund.watermark import (
     Watermark,
     decode_event_time,
 )
-from thund.windows import Windows
 from thund_contract.errors import InputError
 from thund_contract.vocabulary import (
-    DISCARDING,
     NEVER,
     NONE_BEFORE,
-    SESSION,
     UNDECODABLE_TIME,
     WINDOW_RULE,
     Add,
@@ -72,8 +69,7 @@ class Core:
         self.config, self.now = config, now
         self._preparation = Preparation(config, schema)
         columns = self._preparation.schema
-        self.windows = _operator(config, columns)
-        self._panes = Panes(config, columns) if config.panes else None
+        self.windows = Operators(config, columns)
         self._repeats = Repeats(config, columns) if config.deduplicate else None
         states = restored.partitions if restored else ()
         self.watermark = Watermark(
@@ -84,9 +80,10 @@ class Core:
             rule=LateRule.of(config),
             tells_seen=bool(config.deduplicate),
         )
+        first = self.windows.first
         self._session_rule = (
-            SessionRule(self.windows, self.watermark, self._repeats, config.grace_ms)
-            if isinstance(self.windows, Sessions) and config.late_rule == WINDOW_RULE
+            SessionRule(first, self.watermark, self._repeats, config.grace_ms)
+            if isinstance(first, Sessions) and config.late_rule == WINDOW_RULE
             else None
         )
         self.credits = Credits(config.credits)
@@ -100,9 +97,8 @@ class Core:
                 self._quiet.start(p.partition)
         if restored:
             self.windows.restore(restored.state, restored.watermark)
-            for room in (self._repeats, self._panes):
-                if room:
-                    room.restore(restored.state)
+            if self._repeats:
+                self._repeats.restore(restored.state)
         self._pending: list[Delivery] = []
         self._begin()
 
@@ -281,26 +277,20 @@ class Core:
             self._repeats.forget(self.watermark.W)
 
     def _snapshot(self) -> dict[str, pa.Table]:
-        tables = self.windows.snapshot()
-        for room in (self._repeats, self._panes):
-            if room:
-                tables |= room.snapshot()
-        return tables
+        return self.windows.snapshot() | (self._repeats.snapshot() if self._repeats else {})
 
     def show(self, version: int) -> Outbox:
         """The rows and lanes of the epoch, which are forgotten by it. Law: A6, E1, E2, E3, E6."""
-        rows, unfit = self.windows.emit(version)
-        panes = None
-        if self._panes:
-            fresh = self.windows.fresh if isinstance(self.windows, FreshWindows) else rows
-            panes = self._panes.show(rows, fresh, epoch=version, watermark=self.watermark.W)
+        shown, unfit = self.windows.show(version, self.watermark.W)
+        first = shown.pop("")
         return Outbox(
             epoch=version,
-            rows=rows,
+            rows=first.rows,
             late=pa.Table.from_batches(self._late, LATE_SCHEMA),
             invalid=pa.Table.from_batches(self._invalid, INVALID_SCHEMA),
             unfit=unfit,
-            panes=panes,
+            panes=first.panes,
+            more=shown,
         )
 
     def committed(self) -> None:
@@ -474,13 +464,6 @@ class Core:
             action="use a new state_root for a source that has grown, or do not drain it",
             code="drained",
         )
-
-
-def _operator(config: Config, columns: pa.Schema) -> Windows | Sessions:
-    """The window operator of a configuration. Law: E6, G1, G2, G3, G5."""
-    if config.window.kind == SESSION:
-        return Sessions(config, columns)
-    return (FreshWindows if config.panes == DISCARDING else Windows)(config, columns)
 
 
 def _names(delivery: Delivery, at: NDArray[np.uint32]) -> pa.Array:

@@ -78,6 +78,9 @@ def source_columns(config: Config) -> tuple[str, ...]:
     """The columns that a source has to have, each once."""
     wanted: dict[str, None] = dict.fromkeys([config.event_time, *config.key, *config.deduplicate])
     wanted |= dict.fromkeys(name for each in config.aggregates for name in columns_of(each))
+    for operator in config.more:
+        wanted |= dict.fromkeys(operator.key)
+        wanted |= dict.fromkeys(n for each in operator.aggregates for n in columns_of(each))
     if config.filter is not None:
         wanted |= dict.fromkeys(parse(config.filter, where="filter").columns())
     for name, text in reversed(config.derive):

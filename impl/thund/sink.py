@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,7 +38,11 @@ class Record:
 
 
 class Sink(Protocol):
-    """A table that takes outboxes, one per epoch, in order. name: what messages call it."""
+    """A table that takes outboxes, one per epoch, in order. name: what messages call it.
+
+    A pipeline of several windows has a table for each, and one record for all: what is said here of
+    the table is said of every one of them.
+    """
 
     name: str
 
@@ -76,8 +81,11 @@ class Sink(Protocol):
         """
         ...
 
-    def table(self) -> pa.Table:
-        """The rows, sorted by _gar_id, with _gar_id and _epoch and without _deleted."""
+    def table(self, operator: str = "") -> pa.Table:
+        """The rows, sorted by _gar_id, with _gar_id and _epoch and without _deleted.
+
+        operator: the name of a further window; "" for the first one.
+        """
         ...
 
     def lanes(self) -> dict[str, pa.Table]:
@@ -247,7 +255,7 @@ class MemorySink:
         self.name = name
         self._lock = threading.Lock()
         self._record: Record | None = None
-        self._rows: pa.Table | None = None
+        self._rows: dict[str, pa.Table] = {}
         self._lanes = _empty_lanes()
 
     def record(self) -> Record | None:
@@ -263,9 +271,8 @@ class MemorySink:
         with self._lock:
             if not due(self._record, name=self.name, rows=self._any_rows(), own=own):
                 return False
-            before = self._live(outbox)
-            self._rows = merge(before, outbox.rows)
-            self._append(outbox)
+            before = {name: self._live(name, each.rows) for name, each in outbox.shown().items()}
+            self._merge(before, outbox)
             self._record = own
         return True
 
@@ -274,25 +281,24 @@ class MemorySink:
         with self._lock:
             if not replaceable(self._record, name=self.name, rows=self._any_rows(), own=own):
                 return False
-            self._rows = merge(_shown(outbox.rows).slice(0, 0), outbox.rows)
             self._lanes = _empty_lanes()
-            self._append(outbox)
+            self._merge({name: _none(each.rows) for name, each in outbox.shown().items()}, outbox)
             self._record = own
         return True
 
     def reset(self, *, pipeline: str, generation: str) -> None:
         with self._lock:
-            self._rows, self._lanes = None, _empty_lanes()
+            self._rows, self._lanes = {}, _empty_lanes()
             self._record = Record(pipeline, generation, 0)
 
-    def table(self) -> pa.Table:
+    def table(self, operator: str = "") -> pa.Table:
         """The rows; before the first outbox its columns are not known, but for two. See Sink."""
         with self._lock:
-            if self._rows is None:
+            if operator not in self._rows:
                 return pa.table(
                     {"_gar_id": pa.array([], pa.binary(16)), "_epoch": pa.array([], "int64")}
                 )
-            return self._rows.sort_by("_gar_id")
+            return self._rows[operator].sort_by("_gar_id")
 
     def lanes(self) -> dict[str, pa.Table]:
         with self._lock:
@@ -302,15 +308,20 @@ class MemorySink:
         """Nothing is held."""
 
     def _any_rows(self) -> bool:
-        tables = [*self._lanes.values(), *([] if self._rows is None else [self._rows])]
-        return any(table.num_rows for table in tables)
+        return any(table.num_rows for table in (*self._lanes.values(), *self._rows.values()))
 
-    def _live(self, outbox: Outbox) -> pa.Table:
-        shown = _shown(outbox.rows)
-        if self._rows is None:
-            return shown.slice(0, 0)
-        require_schema(self._rows.schema, shown.schema, name=self.name)
-        return self._rows
+    def _live(self, operator: str, rows: pa.Table) -> pa.Table:
+        live = self._rows.get(operator)
+        if live is None:
+            return _none(rows)
+        require_schema(live.schema, _shown(rows).schema, name=self.name)
+        return live
+
+    def _merge(self, before: Mapping[str, pa.Table], outbox: Outbox) -> None:
+        """The tables after an outbox, and its lanes. Law: M1."""
+        shown = outbox.shown()
+        self._rows = {name: merge(table, shown[name].rows) for name, table in before.items()}
+        self._append(outbox)
 
     def _append(self, outbox: Outbox) -> None:
         """Add the lanes' rows; the record moves on under the same lock.
@@ -374,6 +385,11 @@ def columns(schema: pa.Schema) -> str:
 
 def _shown(rows: pa.Table) -> pa.Table:
     return rows.drop_columns(["_deleted"])
+
+
+def _none(rows: pa.Table) -> pa.Table:
+    """A table for such rows, with none in it."""
+    return _shown(rows).slice(0, 0)
 
 
 def _take(table: pa.Table, places: list[int]) -> pa.Table:

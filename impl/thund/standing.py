@@ -24,11 +24,15 @@ LOOK_BACK = 10_000
 
 @dataclass(frozen=True, slots=True)
 class OpenWindow:
-    """A window that is open, and how many keys have a result in it so far."""
+    """A window that is open, and how many keys have a result in it so far.
+
+    operator: the name of a further window; "" for the first one.
+    """
 
     start_ms: int
     end_ms: int
     groups: int
+    operator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +211,12 @@ def partitions_of(
     )
 
 
-def open_windows(config: Config, watermark: int, state: pa.Table) -> tuple[OpenWindow, ...]:
+def open_windows(
+    config: Config, watermark: int, state: pa.Table, *, operator: str = ""
+) -> tuple[OpenWindow, ...]:
     """The windows with rows that W has not closed, sorted, from a state's table of groups.
+
+    config: of one operator, which has that name.
 
     Law: F3, G1, G2, G3, G5.
     """
@@ -218,7 +226,7 @@ def open_windows(config: Config, watermark: int, state: pa.Table) -> tuple[OpenW
     else:
         found = _over_cells(config, state)
     return tuple(
-        OpenWindow(start, end, groups)
+        OpenWindow(start, end, groups, operator)
         for (start, end), groups in sorted(found.items())
         if end + config.grace_ms > watermark
     )

@@ -20,6 +20,7 @@ from thund.definition import (
     FilesSpec,
     HoppingSpec,
     MemorySpec,
+    MoreSpec,
     ParquetSpec,
     Pipeline,
     SessionSpec,
@@ -51,6 +52,7 @@ KINDS: dict[str, tuple[type[msgspec.Struct], ...]] = {
 PATHS = (("source", "path"), ("sink", "path"), (None, "state_root"))
 
 _AT = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_FURTHER = re.compile(r"more\[(\d+)\]\.?")
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -113,15 +115,12 @@ def decode(raw: Mapping[str, Any], *, where: str) -> Pipeline:
     """
     data = {key: dict(value) if isinstance(value, dict) else value for key, value in raw.items()}
     _apply_lateness(data, where)
-    for section, keys in DURATIONS.items():
-        table = data.get(section)
-        for key in keys:
-            if isinstance(table, dict) and key in table:
-                table[key] = _duration(f"{section}.{key}", table[key], where)
+    _apply_durations(data, "", where)
     _apply_types(data, where)
     _apply_columns(data, where)
-    if "aggregates" in data:
-        data["aggregates"] = _aggregates(data["aggregates"], where)
+    _apply_aggregates(data, "", where)
+    if "more" in data:
+        data["more"] = _more(data["more"], where)
     try:
         return msgspec.convert(data, Pipeline)
     except msgspec.ValidationError as error:
@@ -130,6 +129,43 @@ def decode(raw: Mapping[str, Any], *, where: str) -> Pipeline:
         raise CallerError(
             error.found, allowed=error.allowed, where=where, action=error.action
         ) from None
+
+
+def _more(value: object, where: str) -> list[Raw]:
+    """Further windows, each a pipeline in small; they have no order."""
+    if not isinstance(value, dict) or not all(isinstance(each, dict) for each in value.values()):
+        fail(
+            "more",
+            value,
+            "is no table of windows",
+            allowed="for each further window a table of its name, such as [more.daily]",
+            action="write [more.daily], [more.daily.window] and [more.daily.aggregates]",
+            where=where,
+        )
+    out = []
+    for name, table in sorted(value.items()):
+        data = {k: dict(inner) if isinstance(inner, dict) else inner for k, inner in table.items()}
+        if "name" in data:
+            fail(
+                f"more.{name}.name",
+                data["name"],
+                "is a second name",
+                allowed="the name of the table",
+                action="remove it",
+                where=where,
+            )
+        _apply_durations(data, f"more.{name}.", where)
+        _apply_aggregates(data, f"more.{name}.", where)
+        out.append({"name": name, **data})
+    return out
+
+
+def _apply_durations(data: Raw, prefix: str, where: str) -> None:
+    for section, keys in DURATIONS.items():
+        table = data.get(section)
+        for key in keys:
+            if isinstance(table, dict) and key in table:
+                table[key] = _duration(f"{prefix}{section}.{key}", table[key], where)
 
 
 def _duration(key: str, value: object, where: str) -> int:
@@ -212,25 +248,28 @@ def _pairs(key: str, table: object, example: str, where: str) -> list[tuple[str,
     return list(table.items())
 
 
-def _aggregates(value: object, where: str) -> list[Raw]:
+def _apply_aggregates(data: Raw, prefix: str, where: str) -> None:
+    if "aggregates" not in data:
+        return
+    value, key = data["aggregates"], f"{prefix}aggregates"
     if not isinstance(value, dict):
         fail(
-            "aggregates",
+            key,
             value,
             "is no table",
             allowed='a table of name = "operation(column)"',
-            action='write [aggregates], then lines such as total = "sum(delay)"',
+            action=f'write [{key}], then lines such as total = "sum(delay)"',
             where=where,
         )
-    return [_aggregate(name, text, where) for name, text in value.items()]
+    data["aggregates"] = [_aggregate(key, name, text, where) for name, text in value.items()]
 
 
-def _aggregate(name: str, text: object, where: str) -> Raw:
+def _aggregate(key: str, name: str, text: object, where: str) -> Raw:
     try:
         operation, columns = calls.parse(text if isinstance(text, str) else "")
     except ValueError:
         fail(
-            f"aggregates.{name}",
+            f"{key}.{name}",
             text,
             "is no aggregate",
             allowed='"count", "operation(column)" or "operation(column, column)"; '
@@ -247,12 +286,18 @@ def _explain(message: str, raw: Mapping[str, Any], where: str) -> NoReturn:
     match = _AT.fullmatch(message)
     assert match is not None
     problem, path = match.group(1), match.group(2) or ""
-    fields = _fields(path, raw)
+    spec: type[msgspec.Struct] = Pipeline
+    prefix = ""
+    if further := _FURTHER.match(path):
+        name = sorted(raw["more"])[int(further[1])]
+        spec, prefix, path = MoreSpec, f"more.{name}.", path[further.end() :]
+        raw = raw["more"][name]
+    fields = _fields(path, raw, spec)
     named = _FIELD.fullmatch(problem)
     if named is None:
         raise CallerError(
-            f"{path or 'the document'}: {_shown(raw, path)} does not fit",
-            allowed=_allowed(problem, path),
+            f"{prefix}{path or 'the document'}: {_shown(raw, path)} does not fit",
+            allowed=_allowed(problem, path, spec),
             where=where,
             action="correct the value",
         )
@@ -260,22 +305,23 @@ def _explain(message: str, raw: Mapping[str, Any], where: str) -> NoReturn:
     if named.group(1) == "contains unknown":
         guess = nearest(named.group(2).lower(), fields)
         raise CallerError(
-            f"{key}: no such key",
+            f"{prefix}{key}: no such key",
             allowed=", ".join(fields),
             where=where,
             action=f"did you mean {guess!r}?" if guess else "remove it, or use one of these",
         )
     raise CallerError(
-        f"{key}: missing",
-        allowed=_allowed_missing(key, path),
+        f"{prefix}{key}: missing",
+        allowed=_allowed_missing(key, path, prefix),
         where=where,
-        action=f"add {key}",
+        action=f"add {prefix}{key}",
     )
 
 
-def _fields(path: str, raw: Mapping[str, Any]) -> tuple[str, ...]:
+def _fields(path: str, raw: Mapping[str, Any], root: type[msgspec.Struct]) -> tuple[str, ...]:
     if not path:
-        return tuple(f.encode_name for f in msgspec.structs.fields(Pipeline))
+        every = (f.encode_name for f in msgspec.structs.fields(root))
+        return tuple(name for name in every if root is Pipeline or name != "name")
     section = path.split(".", maxsplit=1)[0]
     table = raw.get(section)
     kind = table.get("kind") if isinstance(table, Mapping) else None
@@ -307,11 +353,11 @@ _WORDS = {
 }
 
 
-def _allowed(problem: str, path: str) -> str:
+def _allowed(problem: str, path: str, root: type[msgspec.Struct]) -> str:
     section, _, key = path.partition(".")
     if key == "kind":
         return ", ".join(str(s.__struct_config__.tag) for s in KINDS[section])
-    spec = next((s for s in KINDS.get(section, ()) if hasattr(s, key or " ")), Pipeline)
+    spec = next((s for s in KINDS.get(section, ()) if hasattr(s, key or " ")), root)
     choices = _choices(spec, key or section)
     if choices:
         return ", ".join(choices)
@@ -333,7 +379,7 @@ def _choices(spec: type[msgspec.Struct], name: str) -> tuple[str, ...]:
     return ()
 
 
-def _allowed_missing(key: str, path: str) -> str:
+def _allowed_missing(key: str, path: str, prefix: str) -> str:
     if key.endswith(".kind"):
         return "kind = " + " or ".join(json.dumps(s.__struct_config__.tag) for s in KINDS[path])
     examples = {
@@ -341,8 +387,8 @@ def _allowed_missing(key: str, path: str) -> str:
         "key": 'a list of columns, such as key = ["carrier"]; [] for one group',
         "source": '[source] with kind = "files" and path = "data"',
         "watermark": '[watermark] with column and allowed_lateness = "2h"',
-        "window": '[window] with kind = "tumbling" and size = "1h"',
-        "aggregates": '[aggregates] with lines such as n = "count"',
+        "window": f'[{prefix}window] with kind = "tumbling" and size = "1h"',
+        "aggregates": f'[{prefix}aggregates] with lines such as n = "count"',
         "sink": '[sink] with kind = "duckdb", path = "out.duckdb" and table = "result"',
         "window.size": 'a duration above zero, such as size = "1h"',
         "window.slide": 'a duration up to the size, such as slide = "5m"',
@@ -384,9 +430,26 @@ def encode(pipeline: Pipeline) -> Raw:
         raw["deduplicate"] = section(pipeline.deduplicate)
     raw["window"] = section(pipeline.window)
     raw["aggregates"] = {each.name: calls.text_of(each) for each in pipeline.aggregates}
+    if pipeline.more:
+        raw["more"] = {each.name: _further(each) for each in pipeline.more}
     raw["sink"] = section(pipeline.sink)
     raw["trigger"] = section(pipeline.trigger)
     return raw
+
+
+def _further(more: MoreSpec) -> Raw:
+    """A further window without its name, which is that of its table."""
+    optional = {
+        "output": None if more.output == "append" else more.output,
+        "panes": more.panes,
+        "table": more.table,
+    }
+    return {
+        "key": list(more.key),
+        **{key: value for key, value in optional.items() if value is not None},
+        "window": section(more.window),
+        "aggregates": {each.name: calls.text_of(each) for each in more.aggregates},
+    }
 
 
 def section(spec: msgspec.Struct) -> Raw:
@@ -409,18 +472,18 @@ def section(spec: msgspec.Struct) -> Raw:
 def write(pipeline: Pipeline) -> str:
     """See Pipeline.to_toml."""
     raw = encode(pipeline)
-    lines = [
-        f"{key} = {_value(value)}" for key, value in raw.items() if not isinstance(value, dict)
-    ]
-    tables = [(key, value) for key, value in raw.items() if isinstance(value, dict) and value]
-    for name, table in tables:
-        lines += ["", f"[{name}]"]
-        lines += [f"{_key(k)} = {_value(v)}" for k, v in table.items() if not isinstance(v, dict)]
-        for key, inner in table.items():
-            if isinstance(inner, dict):
-                lines += ["", f"[{name}.{_key(key)}]"]
-                lines += [f"{_key(k)} = {_value(v)}" for k, v in inner.items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join(_lines("", raw)) + "\n"
+
+
+def _lines(path: str, table: Raw) -> list[str]:
+    """A table and those inside of it; one without a value of its own has no line."""
+    lines = [f"{_key(k)} = {_value(v)}" for k, v in table.items() if not isinstance(v, dict)]
+    if path and lines:
+        lines = ["", f"[{path}]", *lines]
+    for key, inner in table.items():
+        if isinstance(inner, dict):
+            lines += _lines(f"{path}.{_key(key)}" if path else _key(key), inner)
+    return lines
 
 
 def _key(name: str) -> str:

@@ -32,14 +32,6 @@ STATE = "operator-windows"
 _FEW_CELLS = 4
 
 
-def is_closed(end_ms: int, *, grace_ms: int, watermark: int) -> bool:
-    """Whether W has passed a window's end and its grace.
-
-    Law: F1, F3.
-    """
-    return watermark != v.NEVER and end_ms + grace_ms <= watermark
-
-
 class Windows:
     """The window operator of a grid. In each epoch: fold and close as rows come, emit, snapshot.
 

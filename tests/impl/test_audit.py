@@ -70,7 +70,8 @@ def test_required_an_engine_that_was_wrong_is_found(
     steps = steps.tumbling("5m").aggregate(rows=count()).sink(memory())
     steps = steps.incremental(str(tmp_path / "state")).trigger(rows=8, once=True)
     with monkeypatch.context() as wrong:
-        wrong.setattr("thund.windows.is_closed", lambda end_ms, **_: end_ms < 5 * MINUTE)
+        late = property(lambda windows: windows._closed_by - 2 * MINUTE)
+        wrong.setattr("thund.windows.Windows._passed", late)
         thund.run(steps.build())
     assert audited(tmp_path / "state").differs_at == 1
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,19 @@ def test_required_an_attribute_that_is_gone_is_an_error():
         Patches().replace(thund.windows, "no_such_name", None)
     with pytest.raises(LookupError, match="emit"):
         Patches().wrap(type("Child", (thund.windows.Windows,), {}), "emit", None)
+
+
+def test_required_a_text_that_is_gone_or_there_twice_is_an_error():
+    for text in ("no such text", "self"):
+        with pytest.raises(LookupError, match="mend the catalogue"):
+            Patches().edit(thund.windows.Windows, "close", text, "")
+
+
+def test_required_an_edited_function_has_the_new_text():
+    owner = type("Grid", (), dict(vars(thund.windows.Windows)))
+    Patches().edit(owner, "_table", "_FEW_CELLS", "no_such_name")
+    with pytest.raises(NameError, match="no_such_name"):
+        owner._table(SimpleNamespace(_tables={}, _expected=0), 5)
 
 
 SCRIPT = """

@@ -125,11 +125,11 @@ def test_required_two_connections_take_an_epoch_once(tmp_path):
     class Meeting(DuckDbSink):
         met = 0
 
-        def _merge(self, rows):
+        def _merge(self, result, rows):
             if self.met < rows.column("_epoch")[0].as_py():
                 self.met += 1
                 barrier.wait()
-            super()._merge(rows)
+            super()._merge(result, rows)
 
     schema = outbox(pa.array([1])).rows.schema
     sinks = [Meeting(str(tmp_path / "x.duckdb"), "t", schema) for _ in range(2)]
@@ -170,7 +170,8 @@ def test_required_a_bad_table_name_is_refused(tmp_path, table):
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.decimal256(60, 2), pa.struct({"a": pa.int64()}), pa.null(), pa.month_day_nano_interval()]
+    "kind",
+    [pa.decimal256(60, 2), pa.struct({"a": pa.int64()}), pa.null(), pa.month_day_nano_interval()],
 )
 def test_required_a_type_without_a_place_is_refused(tmp_path, kind):
     with pytest.raises(CallerError, match="column x has the type") as caught:

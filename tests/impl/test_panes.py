@@ -49,7 +49,7 @@ def defined(tmp_path, panes, *, rows=2, window=lambda at: at.tumbling(10)):
 def log(tmp_path, value, source):
     """The log as a reader finds it: its own order within an epoch, epoch after epoch."""
     schema = pane_schema(value.config(), source)
-    sink = ParquetSink(open_store(str(tmp_path / "log")), schema, panes=True)
+    sink = ParquetSink(open_store(str(tmp_path / "log")), schema)
     table = sink.table().sort_by(
         [("_epoch", "ascending"), ("window_start", "ascending"), ("k", "ascending")]
     )

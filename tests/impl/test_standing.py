@@ -200,7 +200,8 @@ def test_required_the_command_shows_the_holder_and_what_waits(made: Pipeline) ->
     assert "Without it W would be 1970-01-01 00:01:01; 2 open windows with 2 groups" in text
     facts = json.loads(shown(made.state_root, "--json"))
     assert facts["holder"] == "b"
-    assert facts["waiting"][0] == {"start_ms": 10_000, "end_ms": 20_000, "groups": 1}
+    first = {"start_ms": 10_000, "end_ms": 20_000, "groups": 1, "operator": ""}
+    assert facts["waiting"][0] == first
     assert facts["partitions"][1]["behind_ms"] == 49_000
 
 

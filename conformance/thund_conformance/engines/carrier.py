@@ -7,7 +7,7 @@ but boolean where its aggregate or the filter asks for one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from thund.batch import Delivery
 from thund_contract.scenario import Scenario
-from thund_contract.vocabulary import ALL, ANY, OR_SET, Aggregate, Row
+from thund_contract.vocabulary import ALL, ANY, OR_SET, Aggregate, Config, Operator, Row
 
 _PLAIN = ((bool, pa.bool_()), (int, pa.int64()), (float, pa.float64()), (str, pa.string()))
 _UNITS = re.compile(r"(timestamp|duration|time32|time64)\[(s|ms|us|ns)(?:, tz=(.+))?\]")
@@ -28,6 +28,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Carrier:
     """The columns of one scenario: the event time, keys, ids, the filter's, and what is aggregated.
 
+    A column that several windows read stands there once.
+
     other_types: the same values in rarer Arrow types: the smallest integer that holds them,
     texts in a dictionary, large binaries, instants instead of integers.
     """
@@ -35,9 +37,10 @@ class Carrier:
     def __init__(self, scenario: Scenario, *, other_types: bool = False) -> None:
         self.config = scenario.config
         rows = [row for _, log in scenario.logs for row in log]
+        cells = [self._values(row) for row in rows]
         self.types = {}
         for name in self._names():
-            values = [self._value(row, name) for row in rows]
+            values = [cell[name] for cell in cells]
             kind = pa.bool_() if name in self._booleans() else column_type(name, values)
             self.types[name] = _rarer(kind, values) if other_types else kind
         self.time_type = _time_type([row.event_time for row in rows])
@@ -51,8 +54,9 @@ class Carrier:
         """Rows, each with its prev, in order of arrival."""
         partitions = tuple(sorted({row.partition for row, _ in rows}))
         columns = [_times([row.event_time for row, _ in rows], self.time_type)]
+        cells = [self._values(row) for row, _ in rows]
         for name, kind in self.types.items():
-            columns.append(to_arrow([self._value(row, name) for row, _ in rows], kind))
+            columns.append(to_arrow([cell[name] for cell in cells], kind))
         return Delivery(
             pa.record_batch(columns, schema=self.schema),
             partitions,
@@ -62,39 +66,46 @@ class Carrier:
         )
 
     def _names(self) -> list[str]:
-        config = self.config
-        aggregated = [n for a in config.aggregates if a.column for n in (a.column, *a.others)]
+        config, more = self.config, self.config.more
+        aggregated = [n for a in _aggregates(config) if a.column for n in (a.column, *a.others)]
+        keys = [*config.key, *(name for one in more for name in one.key)]
         kept = [] if config.filter is None else [config.filter]
-        return list(dict.fromkeys([*config.key, *aggregated, *config.deduplicate, *kept]))
+        return list(dict.fromkeys([*keys, *aggregated, *config.deduplicate, *kept]))
 
     def _booleans(self) -> set[str | None]:
         """The columns that must be booleans, also where they hold nulls only."""
         found = {self.config.filter}
-        for aggregate in self.config.aggregates:
+        for aggregate in _aggregates(self.config):
             if aggregate.operation in (ANY, ALL):
                 found.add(aggregate.column)
             elif aggregate.operation == OR_SET:
                 found.add(aggregate.others[-1])
         return found
 
-    def _value(self, row: Row, name: str) -> object:
-        """The row's value in a column; a column that is aggregated twice has the same value twice."""
-        if name in self.config.key:
-            return row.key[self.config.key.index(name)]
-        if name in self.config.deduplicate:
-            return row.id[self.config.deduplicate.index(name)]
-        if name == self.config.filter:
-            return row.passes
-        values = [
-            own
-            for a, value in zip(self.config.aggregates, row.values, strict=True)
-            for column, own in _by_column(a, value)
-            if column == name
-        ]
-        found = {repr(value): value for value in values}
-        if len(found) != 1:
-            raise ValueError(f"row {row.partition}:{row.offset} has {len(found)} values of {name}")
-        return next(iter(found.values()))
+    def _values(self, row: Row) -> dict[str, object]:
+        """The row's value in each column, which is the same wherever the row shows it."""
+        found: dict[str, object] = {}
+        for name, value in _cells(self.config, row):
+            if repr(found.setdefault(name, value)) != repr(value):
+                raise ValueError(f"row {row.partition}:{row.offset} has several values of {name}")
+        return found
+
+
+def _cells(config: Config, row: Row) -> Iterator[tuple[str, object]]:
+    """Columns and values, as often as the row shows them."""
+    yield from zip(config.deduplicate, row.id, strict=True)
+    if config.filter is not None:
+        yield config.filter, row.passes
+    windows: list[Config | Operator] = [config, *config.more]
+    for window, (key, values) in zip(windows, [(row.key, row.values), *row.more], strict=True):
+        yield from zip(window.key, key, strict=True)
+        for aggregate, value in zip(window.aggregates, values, strict=True):
+            yield from _by_column(aggregate, value)
+
+
+def _aggregates(config: Config) -> list[Aggregate]:
+    """Those of all windows."""
+    return [*config.aggregates, *(each for one in config.more for each in one.aggregates)]
 
 
 def _by_column(aggregate: Aggregate, value: object) -> Iterable[tuple[str, object]]:

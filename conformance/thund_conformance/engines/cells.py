@@ -43,14 +43,17 @@ def over_windows(
 ) -> tuple[WindowState, ...]:
     """The groups of the open windows over some cells; start_ms of a cell is where it starts.
 
+    A cell that only closed windows needed is an error: no group would show it.
+
     Law: G2, F3.
     """
     merged: dict[tuple[str, int], WindowState] = {}
+    passed = watermark if watermark == NEVER else watermark - config.grace_ms
     for cell in cells:
-        for start in window_starts(config.window, cell.start_ms):
-            end = start + config.window.size_ms
-            if watermark != NEVER and end + config.grace_ms <= watermark:
-                continue
+        starts = window_starts(config.window, cell.start_ms)
+        still_open = [start for start in starts if start + config.window.size_ms > passed]
+        assert still_open, f"the cell at {cell.start_ms} has no open window, with W at {watermark}"
+        for start in still_open:
             name = (repr(cell.key), start)  # a text, for NaN does not equal itself
             before = merged.get(name)
             partials = cell.partials if before is None else _merged(config, before, cell)

@@ -42,6 +42,41 @@ _SPECIALS = ((4, "-inf"), (2, "+inf"), (1, "nan"))
 """Bits of `sum(c).specials`; the contract sorts the names."""
 
 
+def configs_of(config: Config) -> dict[str, Config]:
+    """What each operator is configured as, by its name; the first one's is ""."""
+    first = replace(config, more=())
+    own = ("key", "window", "aggregates", "output", "panes")
+    return {
+        "": first,
+        **{
+            one.name: replace(
+                first, operator=one.name, **{name: getattr(one, name) for name in own}
+            )
+            for one in config.more
+        },
+    }
+
+
+def table_of(name: str, operator: str) -> str:
+    """What an operator's table is called, as thund/operators.py says it."""
+    return f"{name}-{operator}" if operator else name
+
+
+def all_states(
+    config: Config, tables: Mapping[str, pa.Table], watermark: int
+) -> tuple[WindowState, ...]:
+    """The open groups of all operators, with what was shown of them."""
+    found: list[WindowState] = []
+    for name, one in configs_of(config).items():
+        own = {known: tables[at] for known in _TABLES if (at := table_of(known, name)) in tables}
+        states = with_panes(one, window_states(one, own, watermark), own)
+        found += [replace(state, operator=name) for state in states]
+    return tuple(found)
+
+
+_TABLES = ("operator-windows", "operator-panes")
+
+
 def window_states(
     config: Config, tables: Mapping[str, pa.Table], watermark: int
 ) -> tuple[WindowState, ...]:
@@ -65,18 +100,25 @@ def window_states(
 def with_panes(
     config: Config, states: tuple[WindowState, ...], tables: Mapping[str, pa.Table]
 ) -> tuple[WindowState, ...]:
-    """The same groups with the panes that were shown of them, as thund/panes.py describes them."""
+    """The same groups with the panes that were shown of them, as thund/panes.py describes them.
+
+    A pane without an open group is an error: no group would show it.
+
+    Law: E6, F3.
+    """
     if not config.panes:
         return states
     table = tables["operator-panes"]
-    names = [*config.key, "_pane", "_timing"]
+    read = [*config.key, "_pane", "_timing"]
     starts = table.column("window_start").combine_chunks().view(pa.int64()).to_pylist()
-    columns = zip(*(from_arrow(table.column(name)) for name in names), strict=True)
+    columns = zip(*(from_arrow(table.column(name)) for name in read), strict=True)
     shown = {
         (repr(tuple(key)), start): (number + 1, timing)
         for start, (*key, number, timing) in zip(starts, columns, strict=True)
     }
-    found = [shown.get((repr(state.key), state.start_ms), (0, "")) for state in states]
+    names = [(repr(state.key), state.start_ms) for state in states]
+    assert shown.keys() <= set(names), "a pane is kept that only a closed window needed (law F3)"
+    found = [shown.get(name, (0, "")) for name in names]
     return tuple(
         replace(state, panes=count, timing=timing)
         for state, (count, timing) in zip(states, found, strict=True)

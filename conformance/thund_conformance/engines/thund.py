@@ -13,11 +13,11 @@ from thund.checkpoint import Checkpoints
 from thund.epoch import Outbox
 from thund.history import History
 from thund.manifest import Manifest
-from thund.sink import MemorySink
+from thund.sink import MemorySink, Sink
 from thund.stores import open_store
 from thund_conformance.engines.carrier import Carrier, from_arrow
 from thund_conformance.engines.log_source import LogSource
-from thund_conformance.engines.state import remembered, window_states, with_panes
+from thund_conformance.engines.state import all_states, configs_of, remembered
 from thund_contract.engine import Capabilities, Durable, Life, World
 from thund_contract.scenario import Scenario
 from thund_contract.vocabulary import (
@@ -88,7 +88,7 @@ class ThundWorld:
 
     def table(self) -> tuple[Put, ...]:
         """The sink's rows."""
-        return puts(self.config, self.sink.table())
+        return all_puts(self.config, self.sink)
 
 
 class ThundLife:
@@ -155,19 +155,20 @@ class ThundLife:
 def epoch_record(config: Config, history: History, manifest: Manifest) -> EpochRecord:
     """One committed epoch, read back from the store."""
     outbox, state = history.outbox(manifest.epoch), history.state(manifest.epoch)
+    configs, shown = configs_of(config), outbox.shown()
     return EpochRecord(
         epoch=manifest.epoch,
         items=manifest.items,
         watermark=manifest.watermark,
         partitions=manifest.partitions,
-        state=with_panes(config, window_states(config, state, manifest.watermark), state),
-        outbox=_outbox_rows(config, outbox.rows),
+        state=all_states(config, state, manifest.watermark),
+        outbox=tuple(p for n, one in configs.items() for p in _outbox_rows(one, shown[n].rows)),
         late=_late(outbox),
         invalid=_invalid(outbox),
         unfit=_unfit(outbox),
         drained=manifest.drained,
         seen=remembered(config, state),
-        panes=_panes(config, outbox),
+        panes=tuple(pane for n, one in configs.items() for pane in _panes(one, shown[n].panes)),
     )
 
 
@@ -179,6 +180,12 @@ def _outbox_rows(config: Config, table: pa.Table) -> tuple[Put | Delete, ...]:
     tombstones = map(Delete, ids, gone.column("_epoch").to_pylist())
     rows: list[Put | Delete] = [*puts(config, table.filter(pc.invert(deleted))), *tombstones]
     return tuple(sorted(rows, key=lambda row: row.id))
+
+
+def all_puts(config: Config, sink: Sink) -> tuple[Put, ...]:
+    """The rows of all tables of a sink, sorted by id."""
+    tables = [puts(one, sink.table(name)) for name, one in configs_of(config).items()]
+    return tuple(sorted((put for table in tables for put in table), key=lambda put: put.id))
 
 
 def puts(config: Config, table: pa.Table) -> tuple[Put, ...]:
@@ -194,9 +201,8 @@ def puts(config: Config, table: pa.Table) -> tuple[Put, ...]:
     return tuple(sorted((Put(*row) for row in rows), key=lambda put: put.id))
 
 
-def _panes(config: Config, outbox: Outbox) -> tuple[Pane, ...]:
+def _panes(config: Config, table: pa.Table | None) -> tuple[Pane, ...]:
     """The lane of panes, in its order."""
-    table = outbox.panes
     if table is None or not table.num_rows:
         return ()
     starts, ends = _milliseconds(table, "window_start"), _milliseconds(table, "window_end")

@@ -384,11 +384,11 @@ def _settling(p: Patches, knows: Callable[[int, int], bool], *, renewed: bool = 
     """An id that was seen is known if `knows` says so of W and of event time + remember."""
 
     def settle(*of: Any) -> None:
-        rows, entries, times, watermarks, seen, last, remember, repeated = of
-        for r, (row, entry) in enumerate(zip(rows, entries, strict=True)):
-            repeated[r] = seen[entry] and knows(watermarks[row], last[entry] + remember)
+        entries, times, watermarks, seen, last, remember, repeated = of
+        for r, entry in enumerate(entries):
+            repeated[r] = seen[entry] and knows(watermarks[r], last[entry] + remember)
             if renewed or not repeated[r]:
-                seen[entry], last[entry] = True, times[row]
+                seen[entry], last[entry] = True, times[r]
 
     p.replace(thund.repeats, "settle", settle)
 

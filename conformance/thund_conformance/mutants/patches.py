@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
+from thund.words import part
 
 
 class Patches:
@@ -41,7 +41,7 @@ class Patches:
         code = compile(f"from __future__ import annotations\ndef {body}", name, "exec")
         exec(code, names)  # noqa: S102 - the text is the project's own
         edited = names[name]
-        setattr(owner, name, edited if function is original else numba.njit(edited))
+        setattr(owner, name, edited if function is original else part(edited))
 
     def original(self, owner: Any, name: str) -> Any:
         """The attribute as it stands in the code."""

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,18 +45,20 @@ def run_mutants(
     mutants: Iterable[Mutant],
     *,
     jobs: int = 2,
+    files: Mapping[str, Iterable[Path]] | None = None,
     tell: Callable[[Verdict], None] = lambda verdict: None,
 ) -> tuple[Verdict, ...]:
     """Every mutant in a child of its own, some at a time.
 
-    The parent only imports: a child starts with all modules, and no thread of theirs.
+    The parent only imports: a child starts with all modules, and no thread of theirs. files: where
+    the tests of a law are, for a child to look there alone.
     """
     waiting = list(mutants)
     running: dict[int, _Child] = {}
     done: list[Verdict] = []
     while waiting or running:
         while waiting and len(running) < jobs:
-            child = _Child(waiting.pop(0))
+            child = _Child(waiting[0], (files or {}).get(waiting.pop(0).law, (SUITE,)))
             running[child.pid] = child
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid in running:
@@ -71,7 +75,7 @@ def run_mutants(
 class _Child:
     """A forked process that carries one bug."""
 
-    def __init__(self, mutant: Mutant) -> None:
+    def __init__(self, mutant: Mutant, files: Iterable[Path]) -> None:
         self.mutant, self.begun = mutant, time.monotonic()
         handle, self._path = tempfile.mkstemp(prefix="thund-mutant-")
         sys.stdout.flush()
@@ -80,7 +84,7 @@ class _Child:
         if self.pid == 0:
             os.dup2(handle, 1)
             os.dup2(handle, 2)
-            os._exit(_inside(mutant))
+            os._exit(_inside(mutant, files))
         os.close(handle)
 
     def stop_if_late(self) -> None:
@@ -98,10 +102,10 @@ class _Child:
         return Verdict(self.mutant, result, seconds, "" if result == KILLED else output)
 
 
-def _inside(mutant: Mutant) -> int:
+def _inside(mutant: Mutant, files: Iterable[Path]) -> int:
     try:
         mutant.patch(Patches())
-        return int(pytest.main(_arguments(mutant.law)))
+        return int(pytest.main(_arguments(mutant.law, files)))
     except BaseException:  # noqa: BLE001 - the parent must hear of anything
         traceback.print_exc()
         return _BROKEN
@@ -110,35 +114,54 @@ def _inside(mutant: Mutant) -> int:
         sys.stderr.flush()
 
 
-def _arguments(law: str) -> list[str]:
+def _arguments(law: str, files: Iterable[Path]) -> list[str]:
     return [
-        str(SUITE),
+        *map(str, files),
         "-x",
         "-q",
         "--tb=short",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:unraisableexception",
         "--hypothesis-seed=1",
         f"--thund-law={law}",
         f"--thund-examples={EXAMPLES}",
     ]
 
 
-def _warm() -> None:
-    """Collect the suite once, so that each child finds every module imported."""
+class _Laws:
+    """A plugin that notes in which files the tests of each law are."""
+
+    def __init__(self) -> None:
+        self.files: defaultdict[str, set[Path]] = defaultdict(set)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Every law of every test."""
+        for item in items:
+            for mark in item.iter_markers("law"):
+                for law in mark.args:
+                    self.files[law].add(item.path)
+
+
+def _warm() -> Mapping[str, Iterable[Path]]:
+    """Collect the suite once, so that each child finds every module imported; by law its files."""
+    laws = _Laws()
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         kept, sys.stdout = sys.stdout, nowhere
         try:
-            pytest.main([str(SUITE), "--collect-only", "-q", "-p", "no:cacheprovider"])
+            pytest.main([str(SUITE), "--collect-only", "-q", "-p", "no:cacheprovider"], [laws])
         finally:
             sys.stdout = kept
+    gc.freeze()
+    return {law: sorted(files) for law, files in laws.files.items()}
 
 
 def main(names: Sequence[str]) -> int:
     """Print a line for each mutant; 0 if all are killed and each law has one."""
     chosen = [m for m in MUTANTS if not names or m.name in names or m.law in names]
-    _warm()
-    alive = [v for v in run_mutants(chosen, tell=_print) if v.result != KILLED]
+    verdicts = run_mutants(chosen, files=_warm(), tell=_print)
+    alive = [v for v in verdicts if v.result != KILLED]
     for verdict in alive:
         click.echo(f"\n{verdict.mutant.name} ({verdict.mutant.law}): {verdict.mutant.why}")
         click.echo("\n".join(verdict.output.splitlines()[-30:]))

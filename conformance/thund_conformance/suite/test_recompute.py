@@ -15,7 +15,7 @@ from thund_conformance import compare, engines, judge, strategies
 from thund_conformance.crashes import timeless
 from thund_conformance.engines.carrier import Carrier
 from thund_conformance.engines.log_source import LogSource
-from thund_conformance.engines.thund import puts
+from thund_conformance.engines.thund import all_puts
 from thund_conformance.scripts import config, counts, drained, log
 from thund_contract.errors import ThundError
 from thund_contract.scenario import Deliver, DrainAll, Scenario
@@ -37,9 +37,9 @@ def source_of(s: Scenario) -> LogSource:
 
 
 def recompute(s: Scenario, sink: Any, *, drain: bool = True) -> tuple[Put, ...]:
-    """One trigger over the logs of a scenario; gives the sink's table."""
+    """One trigger over the logs of a scenario; gives the rows of the sink's tables."""
     thund.recompute.recompute(s.config, source_of(s), sink, now=lambda: 0, drain=drain)
-    return puts(s.config, sink.table())
+    return all_puts(s.config, sink)
 
 
 LOGS = (log("p0", 5, 30, 2, None, 31), log("p1", 7, 40))

@@ -106,6 +106,19 @@ def test_required_the_window_rule_needs_a_longer_memory(engine_name: str) -> Non
 
 @pytest.mark.law("A7")
 @pytest.mark.law("F3")
+@pytest.mark.parametrize(("moved_to", "kept"), [(15, [1, 2]), (16, [2])])
+def test_required_an_id_leaves_the_state_once_the_watermark_has_passed_it(
+    engine_name: str, moved_to: int, kept: list[int]
+) -> None:
+    s = scenario(
+        config(deduplicate=("i",), remember_ms=5), [rows((10, 1), (moved_to, 2))],
+        Deliver("p0", 2), Barrier(),
+    )  # fmt: skip
+    assert sorted(one.id[0] for one in last(judge.run_on(engine_name, s)).seen) == kept  # type: ignore[type-var]
+
+
+@pytest.mark.law("A7")
+@pytest.mark.law("F3")
 @few
 @given(s=strategies.scenarios(strategies.WITH_CRASHES))
 def test_required_nothing_is_remembered_that_the_watermark_has_passed(

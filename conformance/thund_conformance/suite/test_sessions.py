@@ -84,6 +84,7 @@ def test_required_sessions_of_two_keys_know_nothing_of_each_other(engine_name: s
 
 @pytest.mark.law("G3")
 @pytest.mark.law("F1")
+@pytest.mark.law("F3")
 @pytest.mark.parametrize(("watermark", "is_open"), [(18, True), (19, False), (20, False)])
 def test_required_a_session_closes_a_gap_after_its_last_row(
     engine_name: str, watermark: int, *, is_open: bool

@@ -15,7 +15,7 @@ NOTHING_CHECKED = "verify: FAIL models=0 ok=0 broken=0 states=0 seconds=0.0"
 @click.option("--model", "names", multiple=True, metavar="NAME", help="Only this model; repeat.")
 @click.option("--only", type=click.Choice(["ok", "broken"]), help="Only models of one kind.")
 @click.option("--list", "list_only", is_flag=True, help="List the models and run none.")
-@click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1))
+@click.option("--jobs", default=3, show_default=True, type=click.IntRange(min=1))
 @click.option(
     "--json",
     "json_path",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -40,24 +40,46 @@ class _Column:
     sql: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The table of one window. schema: of the outbox's rows."""
+
+    table: str
+    schema: Any
+    columns: tuple[_Column, ...]
+
+
 class DuckDbSink:
     """A table of a DuckDB file, and its lanes <table>_late, <table>_invalid and <table>_unfit.
 
-    schema is that of an outbox's rows. The file is held, and so locked, until close().
+    schema is that of an outbox's rows. more: of each further window its table and schema. The file
+    is held, and so locked, until close().
 
     Law: K5, M1, M2, R2.
-    Raises: CallerError for a bad name, a type without a place in DuckDB or a table with other
-    columns; StoreError where the file cannot be opened.
+    Raises: CallerError for a bad name, one name for two tables, a type without a place in DuckDB or
+    a table with other columns; StoreError where the file cannot be opened.
     """
 
-    def __init__(self, path: str, table: str, schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        path: str,
+        table: str,
+        schema: pa.Schema,
+        *,
+        more: Mapping[str, tuple[str, pa.Schema]] | None = None,
+    ) -> None:
         self.name = f"duckdb {path}, table {table}"
-        self._table, self._schema = _checked_name(table, self.name), schema
-        self._columns = _columns(schema, self.name)
+        self._table = _checked_name(table, self.name)
+        tables = {"": (table, schema), **(more or {})}
+        self._results = {
+            operator: _Result(_checked_name(name, self.name), columns, _columns(columns, self.name))
+            for operator, (name, columns) in tables.items()
+        }
         self._lane_columns = {
             lane: _columns(rules.with_epoch(fields.empty_table(), 0).schema, self.name)
             for lane, fields in LANES.items()
         }
+        self._require_names()
         self._lock = threading.Lock()
         self._connection = self._open(path)
         try:
@@ -82,14 +104,14 @@ class DuckDbSink:
         Law: K5, M1, M2.
         """
         own = Record(pipeline, generation, outbox.epoch)
-        rules.require_schema(self._schema, outbox.rows.schema, name=self.name)
+        self._require_schemas(outbox)
 
         def work() -> bool:
             record = self._record()
             rows = record is None and self._any_rows()
             if not rules.due(record, name=self.name, rows=rows, own=own):
                 return False
-            self._merge(outbox.rows)
+            self._merge_all(outbox)
             self._append_lanes(outbox)
             self._set_record(own)
             return True
@@ -102,14 +124,14 @@ class DuckDbSink:
         Law: R2.
         """
         own = Record(pipeline, RECOMPUTE, version)
-        rules.require_schema(self._schema, outbox.rows.schema, name=self.name)
+        self._require_schemas(outbox)
 
         def work() -> bool:
             rows = self._any_rows()
             if not rules.replaceable(self._record(), name=self.name, rows=rows, own=own):
                 return False
             self._empty()
-            self._merge(outbox.rows)
+            self._merge_all(outbox)
             self._append_lanes(outbox)
             self._set_record(own)
             return True
@@ -128,9 +150,10 @@ class DuckDbSink:
 
         self._in_transaction(work)
 
-    def table(self) -> pa.Table:
+    def table(self, operator: str = "") -> pa.Table:
+        result = self._results[operator]
         with self._lock, self._told():
-            return self._read(self._table, self._columns, "_gar_id")
+            return self._read(result.table, result.columns, "_gar_id")
 
     def lanes(self) -> dict[str, pa.Table]:
         with self._lock, self._told():
@@ -154,6 +177,22 @@ class DuckDbSink:
             listed = ", ".join(f"{_quoted(each.name)} {each.sql}" for each in columns)
             self._run(f"CREATE TABLE IF NOT EXISTS {_quoted(table)} ({listed})")
             self._require_columns(table, columns)
+
+    def _require_names(self) -> None:
+        names = [table.lower() for table, _ in self._all()]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise CallerError(
+                f"two tables are called {', '.join(twice)}",
+                allowed="for each window, and each lane, a table of its own",
+                where=self.name,
+                action="set `table` of the further window",
+                code="table_names",
+            )
+
+    def _require_schemas(self, outbox: Outbox) -> None:
+        for operator, shown in outbox.shown().items():
+            schema = self._results[operator].schema
+            rules.require_schema(schema, shown.rows.schema, name=self.name)
 
     def _require_columns(self, table: str, columns: tuple[_Column, ...]) -> None:
         found = self._run(
@@ -196,15 +235,19 @@ class DuckDbSink:
         names = " OR ".join(f"EXISTS (FROM {_quoted(table)})" for table, _ in self._all())
         return bool(self._run(f"SELECT {names}")[0][0])
 
-    def _merge(self, rows: pa.Table) -> None:
+    def _merge_all(self, outbox: Outbox) -> None:
+        for operator, shown in outbox.shown().items():
+            self._merge(self._results[operator], shown.rows)
+
+    def _merge(self, result: _Result, rows: pa.Table) -> None:
         """Newer rows go over older ones, and newer tombstones take rows away.
 
         Law: M1.
         """
-        names = [_quoted(each.name) for each in self._columns]
-        with self._offered(rows, self._columns):
+        names = [_quoted(each.name) for each in result.columns]
+        with self._offered(rows, result.columns):
             self._run(
-                f"MERGE INTO {_quoted(self._table)} AS t USING {_OFFERED} AS o "
+                f"MERGE INTO {_quoted(result.table)} AS t USING {_OFFERED} AS o "
                 "ON t._gar_id = o._gar_id "
                 "WHEN MATCHED AND o._epoch > t._epoch AND o._deleted THEN DELETE "
                 "WHEN MATCHED AND o._epoch > t._epoch THEN UPDATE SET "
@@ -254,7 +297,7 @@ class DuckDbSink:
 
     def _all(self) -> list[tuple[str, tuple[_Column, ...]]]:
         lanes = [(self._lane(lane), columns) for lane, columns in self._lane_columns.items()]
-        return [(self._table, self._columns), *lanes]
+        return [*((each.table, each.columns) for each in self._results.values()), *lanes]
 
     def _lane(self, lane: str) -> str:
         return f"{self._table}_{lane}"

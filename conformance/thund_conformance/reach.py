@@ -104,6 +104,7 @@ FILTERED = "a row that the filter does not pass"
 FILTERED_LATE = "a row that does not pass, before W"
 REPEATED = "a row with an id that was remembered"
 FORGOTTEN = "an id was forgotten"
+SEVERAL = "several windows from one source"
 PANES_OF = "panes: "
 PANE = "a pane that is "
 RETRACTION = "a pane taken back"
@@ -135,6 +136,7 @@ SITUATIONS: tuple[str, ...] = (
     FILTERED_LATE,
     REPEATED,
     FORGOTTEN,
+    SEVERAL,
     *(PANES_OF + panes for panes in PANES),
     *(PANE + timing for timing in TIMINGS),
     RETRACTION,
@@ -218,6 +220,7 @@ def look(scenario: Scenario, outcome: Outcome) -> None:
         _note_if(OPERATION + aggregate.operation, aggregate.operation in OPERATIONS)
     uneven = config.window.slide_ms and config.window.size_ms % config.window.slide_ms
     _note_if(UNEVEN, bool(uneven))
+    _note_if(SEVERAL, bool(config.more))
     if config.panes:
         note(PANES_OF + config.panes)
     if not config.key:

@@ -113,13 +113,11 @@ def scale(kind: str) -> int:
 
 
 def empty(operation: str) -> object:
-    """The neutral element. Law: G4."""
+    """The neutral element: what a null adds. Law: G4."""
     if operation in (*TOTALS, *MOMENTS):
         return (0, 0, 0, (), "")
     if operation in (*LEAST, *GREATEST):
         return None
-    if operation == COUNT:
-        return 0
     if operation == COUNT_DISTINCT:
         return frozenset()
     if operation in COUNTERS:

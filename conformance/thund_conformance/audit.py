@@ -20,6 +20,7 @@ import pyarrow as pa
 from thund.batch import UNREADABLE_TIME, Delivery
 from thund.history import History
 from thund.manifest import Manifest
+from thund.monoids import registered
 from thund.prepare import Preparation
 from thund.source import Source
 from thund_conformance.compare import epoch_differences
@@ -37,7 +38,7 @@ from thund_contract.vocabulary import (
     Row,
     Rows,
 )
-from thund_reference import output
+from thund_reference import accumulators, output
 from thund_reference.process import Process
 
 Values = tuple[object, ...]
@@ -73,13 +74,14 @@ def audit_history(
 ) -> Audit:
     """Every committed epoch's outbox and state, against the reference over the same items.
 
-    It stops at the first epoch that differs: what follows would differ too.
+    Monoids of one's own have to be registered in this process, as for the run. It stops at the first epoch that differs: what follows would differ too.
 
     Law: T7, S1, K3.
     Raises: StoreError for a damaged state folder, InputError where rows are lost.
     """
     first = history.manifest(1)
     config = msgspec.convert(first.config, Config)
+    accumulators.USER.update(registered())
     again = _Again(config, source)
     rows = 0
     for manifest in history.manifests():

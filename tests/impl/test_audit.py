@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import thund
 import thund.cli
-from thund.builder import count, files, g_counter, lww, memory, pipeline, sum_
+from thund.builder import count, files, g_counter, lww, memory, monoid, pipeline, sum_
 from thund_conformance.audit import Audit, audit_history, open_place
 
 MINUTE = 60_000
@@ -108,6 +108,44 @@ def test_required_a_history_with_all_around_the_window_passes(tmp_path: Path, ki
     )
     shown = thund.run(value).progress
     assert min(shown.filtered, shown.repeated, shown.admitted) > 3
+    found = audited(tmp_path / "state")
+    assert found.same, "\n".join(found.differences)
+
+
+class Longest:
+    """The length of the longest run of bits, as a maximum."""
+
+    name, version, arity, output_type = "longest", 1, 1, pa.int64()
+
+    def empty(self):
+        return 0
+
+    def lift(self, *values):
+        return values[0].bit_length()
+
+    def merge(self, left, right):
+        return max(left, right)
+
+    def encode(self, state):
+        return bytes([state])
+
+    def decode(self, data):
+        return data[0]
+
+    def show(self, state):
+        return state
+
+
+@pytest.mark.law("T7", "G4")
+def test_required_a_history_with_a_users_monoid_passes(tmp_path: Path) -> None:
+    write(tmp_path / "data", list(range(40)))
+    thund.register_monoid(Longest(), [(1,), (5,), (300,)])
+    steps = pipeline("bits").source(files(tmp_path / "data")).watermark("t").key("k")
+    steps = steps.hopping("10m", slide="4m").aggregate(bits=monoid("longest@1", "v")).sink(memory())
+    steps = steps.incremental(str(tmp_path / "state")).trigger(rows=8, once=True, drain=True)
+    table = thund.run(steps.build()).table
+    assert table is not None
+    assert max(table.column("bits").to_pylist()) == 6
     found = audited(tmp_path / "state")
     assert found.same, "\n".join(found.differences)
 

@@ -40,6 +40,8 @@ TOTALS = (SUM, MEAN)
 MOMENTS = (VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP)
 LEAST, GREATEST = (MIN, ALL, FIRST), (MAX, ANY, LAST, LWW)
 COUNTERS = (G_COUNTER, PN_COUNTER)
+EXACT = frozenset((*TOTALS, *MOMENTS))
+EXTREMES = frozenset((*LEAST, *GREATEST))
 
 Moments = tuple[int, int | Fraction, int | Fraction, tuple[str, ...], str]
 """Non-null rows, their exact sum, the sum of squares, the specials among them, a decimal's type."""
@@ -114,9 +116,9 @@ def scale(kind: str) -> int:
 
 def empty(operation: str) -> object:
     """The neutral element: what a null adds. Law: G4."""
-    if operation in (*TOTALS, *MOMENTS):
+    if operation in EXACT:
         return (0, 0, 0, (), "")
-    if operation in (*LEAST, *GREATEST):
+    if operation in EXTREMES:
         return None
     if operation == COUNT_DISTINCT:
         return frozenset()
@@ -133,7 +135,7 @@ def lift(aggregate: Aggregate, value: object, place: Place) -> object:
     values = cast("tuple[object, ...]", value) if aggregate.others else (value,)
     if None in values:
         return empty(operation)
-    if operation in (*TOTALS, *MOMENTS):
+    if operation in EXACT:
         name = special(value)
         exact, kind = (Fraction(0), "") if name else number(value)
         squares = exact * exact if operation in MOMENTS else 0
@@ -149,7 +151,7 @@ def lift(aggregate: Aggregate, value: object, place: Place) -> object:
     if operation == OR_SET:
         pair = frozenset(((same(values[0]), same(values[1])),))
         return (pair, frozenset()) if values[2] else (frozenset(), pair)
-    return value if operation in (*LEAST, *GREATEST) else USER[operation].lift(*values)
+    return value if operation in EXTREMES else USER[operation].lift(*values)
 
 
 def order(operation: str, partial: object) -> object:
@@ -163,14 +165,14 @@ def order(operation: str, partial: object) -> object:
 
 def merge(operation: str, left: object, right: object) -> object:
     """Commutative and associative: no order can show. Law: G4."""
-    if operation in (*LEAST, *GREATEST):
+    if operation in EXTREMES:
         if left is None or right is None:
             return right if left is None else left
         ends = sorted((left, right), key=lambda p: order(operation, p))  # type: ignore[arg-type, return-value]
         return canonical(ends[0] if operation in LEAST else ends[1])
     if operation == COUNT:
         return cast("int", left) + cast("int", right)
-    if operation in (*TOTALS, *MOMENTS):
+    if operation in EXACT:
         return add(cast("Moments", left), cast("Moments", right))
     if operation == COUNT_DISTINCT:
         return cast("frozenset[object]", left) | cast("frozenset[object]", right)
@@ -196,7 +198,7 @@ def add(left: Moments, right: Moments) -> Moments:
 
 def normal(operation: str, partial: object) -> object:
     """The form in which WindowState shows a partial."""
-    if operation in (*TOTALS, *MOMENTS):
+    if operation in EXACT:
         count, total, squares, specials, _ = cast("Moments", partial)
         more = (squares.numerator, squares.denominator) if operation in MOMENTS else ()
         return (count, total.numerator, total.denominator, *more, specials)
@@ -217,7 +219,7 @@ def rank_pair(pair: tuple[object, object]) -> tuple[object, ...]:
 
 def shown(operation: str, partial: object) -> tuple[object, str | None]:
     """The value to emit, and the exact text of one that does not fit its type. Law: G4."""
-    if operation in (*TOTALS, *MOMENTS):
+    if operation in EXACT:
         return shown_moments(operation, cast("Moments", partial))
     if operation in (FIRST, LAST, LWW):
         return (None if partial is None else canonical(cast("Place", partial)[-1])), None

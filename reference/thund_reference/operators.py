@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from thund_contract.vocabulary import DISCARDING, SESSION, Config, Pane, Row, WindowState
+from thund_contract.vocabulary import DISCARDING, SESSION, Config, Pane, WindowState
 from thund_reference import accumulators, windows
+from thund_reference.accumulators import Place
 from thund_reference.windows import Group, Key, Name, Partials, Span
 
 
@@ -47,20 +48,20 @@ class Operator:
         self.shown = {(key, span[0]) for span, groups in self.open.items() for key in groups}
         self.taken: set[Name] = set()
 
-    def misses_all(self, row: Row, event_time: int, watermark: int) -> bool:
+    def misses_all(self, key: Key, event_time: int, watermark: int) -> bool:
         """Every window of the row is closed; a session that is open may still take it. Law: A2."""
         config = self.config
         if config.window.kind == SESSION:
-            inside = any(start <= event_time < end for start, end in self.sessions(row.key))
+            inside = any(start <= event_time < end for start, end in self.sessions(key))
             return not inside and event_time + config.grace_ms < watermark
         spans = windows.spans(config.window, event_time)
         return all(windows.is_closed(end, config.grace_ms, watermark) for _, end in spans)
 
-    def admit(self, row: Row, event_time: int, watermark: int) -> int:
-        """The row joins its key's open windows; how many it misses. Law: A2, G1, G2, G3, G5."""
-        config, key = self.config, windows.canonical_key(row.key)
-        lifted = windows.lift(config.aggregates, row)
-        spans = windows.spans(config.window, event_time)
+    def admit(self, key: Key, values: Partials, place: Place, watermark: int) -> int:
+        """A row joins its key's open windows; how many it misses. Law: A2, G1, G2, G3, G5."""
+        config, key = self.config, windows.canonical_key(key)
+        lifted = windows.lift(config.aggregates, values, place)
+        spans = windows.spans(config.window, place[0])
         if config.window.kind == SESSION:
             self.join(key, *windows.joined(self.sessions(key), spans[0]), lifted)
             return 0

@@ -156,8 +156,7 @@ class Process:
         progress = watermark.counted(progress, row.event_time, verdict)
         if verdict == LATE and self.config.late_lane:
             self.late.append(LateRow(partition, row.offset, row.event_time, self.watermark))
-        if verdict == ADMITTED:
-            missed = self.admit(row, row.event_time)
+        if verdict == ADMITTED and (missed := self.admit(row, row.event_time)):
             progress = replace(progress, late_window_drops=progress.late_window_drops + missed)
         self.partitions[partition] = progress
         if self.config.watermark_update == BY_ROW:
@@ -178,7 +177,7 @@ class Process:
         """By the configured rule, and by what stands before the row. Law: A1, A2, A3, T8."""
         config = self.config
         if config.late_rule == WINDOW_RULE:
-            return self.operators[0].misses_all(row, event_time, self.watermark)
+            return self.operators[0].misses_all(row.key, event_time, self.watermark)
         behind = config.late_rule == PARTITION_RULE and watermark.is_behind(
             event_time, self.partitions[row.partition].max_event_time, config.delay_ms
         )
@@ -189,8 +188,9 @@ class Process:
         if self.config.deduplicate:
             self.seen[windows.canonical_key(row.id)] = event_time
         views = ((row.key, row.values), *row.more)
+        place = (event_time, row.partition, row.offset)
         return sum(
-            operator.admit(replace(row, key=key, values=values), event_time, self.watermark)
+            operator.admit(key, values, place, self.watermark)
             for operator, (key, values) in zip(self.operators, views, strict=True)
         )
 

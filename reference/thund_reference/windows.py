@@ -15,10 +15,10 @@ from thund_contract.vocabulary import (
     TUMBLING,
     Aggregate,
     Config,
-    Row,
     WindowSpec,
 )
 from thund_reference import accumulators, calendar
+from thund_reference.accumulators import Place
 
 Key = tuple[object, ...]
 Span = tuple[int, int]
@@ -63,11 +63,9 @@ def canonical_key(key: Key) -> Key:
     return tuple(map(accumulators.same, key))
 
 
-def lift(aggregates: tuple[Aggregate, ...], row: Row) -> Partials:
+def lift(aggregates: tuple[Aggregate, ...], values: Partials, place: Place) -> Partials:
     """One admitted row as partials. Law: G4."""
-    assert isinstance(row.event_time, int)
-    place = (row.event_time, row.partition, row.offset)
-    pairs = zip(aggregates, row.values, strict=True)
+    pairs = zip(aggregates, values, strict=True)
     return tuple(accumulators.lift(a, value, place) for a, value in pairs)
 
 

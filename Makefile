@@ -23,7 +23,7 @@ test: $(READY)
 	$(BIN)/python -m pytest
 
 verify: $(READY)
-	$(BIN)/thund verify
+	$(BIN)/thund verify $(VERIFY)
 
 soak: $(READY)
 	$(BIN)/thund soak

@@ -191,6 +191,10 @@ def test_required_models_are_chosen_by_name_and_kind() -> None:
     assert choose(models, only="ok") == (good, seen)
     assert choose(models, only="broken") == (bad,)
     assert choose(models, names=["seen", "good"]) == (good, seen)
+    more = Model("more", "M", "A.cfg", "deadlock", (), 1.0, full=True)
+    assert choose((*models, more)) == models
+    assert choose((*models, more), full=True) == (*models, more)
+    assert choose((*models, more), names=["more"]) == (more,)
     with pytest.raises(CallerError, match="no model named other"):
         choose(models, names=["good", "other"])
     with pytest.raises(CallerError, match="no model is left"):

@@ -221,7 +221,7 @@ class _Demo:
         bad = [f"{r.model.name}: {r.finding.found}" for r in tlc.report.failures]
         count, states = len(tlc.report.results), tlc.report.states
         text = f"TLC passes every specification: {count} models, {states:,} states"
-        text += f" (`thund verify` runs all {tlc.known})"
+        text += f" (`thund verify --full` runs all {tlc.known})"
         self._answer("tlc", text, bad)
 
     def _answer(self, name: str, claim: str, found: list[str]) -> None:

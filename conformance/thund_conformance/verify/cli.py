@@ -14,6 +14,9 @@ NOTHING_CHECKED = "verify: FAIL models=0 ok=0 broken=0 states=0 seconds=0.0"
 @click.command()
 @click.option("--model", "names", multiple=True, metavar="NAME", help="Only this model; repeat.")
 @click.option("--only", type=click.Choice(["ok", "broken"]), help="Only models of one kind.")
+@click.option(
+    "--full", is_flag=True, help="Every model, also those that stand beside one like them."
+)
 @click.option("--list", "list_only", is_flag=True, help="List the models and run none.")
 @click.option("--jobs", default=3, show_default=True, type=click.IntRange(min=1))
 @click.option(
@@ -24,8 +27,10 @@ NOTHING_CHECKED = "verify: FAIL models=0 ok=0 broken=0 states=0 seconds=0.0"
     help="Write everything that was found to a file.",
 )
 def verify(
+    *,
     names: tuple[str, ...],
     only: str | None,
+    full: bool,
     list_only: bool,
     jobs: int,
     json_path: Path | None,
@@ -39,7 +44,9 @@ def verify(
     from thund_contract.errors import ThundError
 
     try:
-        passed = _verify(names, only, list_only, jobs, json_path)
+        passed = _verify(
+            names=names, only=only, full=full, list_only=list_only, jobs=jobs, json_path=json_path
+        )
     except ThundError:
         if not list_only:
             click.echo(NOTHING_CHECKED)
@@ -49,8 +56,10 @@ def verify(
 
 
 def _verify(
+    *,
     names: tuple[str, ...],
     only: str | None,
+    full: bool,
     list_only: bool,
     jobs: int,
     json_path: Path | None,
@@ -64,14 +73,16 @@ def _verify(
 
     specs = find_specs(read_environment())
     if list_only:
-        for model in choose(load_models(specs), names=names, only=only):
+        for model in choose(load_models(specs), names=names, only=only, full=full):
             laws, purpose = " ".join(model.laws), model.why or model.reason or ""
             click.echo(f"{model.kind:8}{model.name:32}{laws:20}{purpose}")
         return True
-    models = choose(load_models(specs), names=names, only=only)
+    models = choose(load_models(specs), names=names, only=only, full=full)
     console = output()
     with show_progress(console, sum(model.seconds for model in models)) as progress:
-        report = verify_models(specs, names=names, only=only, jobs=jobs, progress=progress)
+        report = verify_models(
+            specs, names=names, only=only, full=full, jobs=jobs, progress=progress
+        )
     print_failures(console, report)
     if json_path is not None:
         json_path.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")

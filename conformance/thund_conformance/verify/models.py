@@ -38,6 +38,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "why": str,
     "reason": str,
     "witness": bool,
+    "full": bool,
     "deadlock": bool,
     "workers": int,
 }
@@ -55,7 +56,8 @@ class Model:
 
     expect: one of tlc.VERDICTS. violates: the operator that must be the broken one; it may be
     left out where the cfg has one property. distinct: the pinned number of states. seconds: about how long it takes. witness: a failure that shows
-    that something can be reached. deadlock: whether a state without a step is an error.
+    that something can be reached. deadlock: whether a state without a step is an error. full: it
+    runs only where every model is asked for, or this one by its name.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Model:
     witness: bool = False
     deadlock: bool = False
     workers: int = 1
+    full: bool = False
 
     @property
     def broken(self) -> bool:

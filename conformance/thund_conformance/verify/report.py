@@ -107,9 +107,13 @@ class Report:
 
 
 def choose(
-    models: Iterable[Model], *, names: Iterable[str] = (), only: str | None = None
+    models: Iterable[Model],
+    *,
+    names: Iterable[str] = (),
+    only: str | None = None,
+    full: bool = False,
 ) -> tuple[Model, ...]:
-    """The models asked for: those named, and of them the kind asked for.
+    """The models asked for, by name or by kind; all of them only in a full run.
 
     Raises: CallerError on a name that no model has, or where nothing is left.
     """
@@ -119,7 +123,7 @@ def choose(
     chosen = tuple(
         model
         for model in known
-        if (not wanted or model.name in wanted)
+        if (model.name in wanted if wanted else full or not model.full)
         and (only is None or model.broken == (only == ONLY_BROKEN))
     )
     if unknown or not chosen:
@@ -137,6 +141,7 @@ def verify_models(
     *,
     names: Iterable[str] = (),
     only: str | None = None,
+    full: bool = False,
     jobs: int = JOBS,
     toolchain: Toolchain | None = None,
     progress: Callable[[Step], None] | None = None,
@@ -148,7 +153,7 @@ def verify_models(
     Raises: CallerError on a wrong list, a missing Java or jar, or an unknown name.
     """
     started = time.monotonic()
-    chosen = choose(load_models(specs), names=names, only=only)
+    chosen = choose(load_models(specs), names=names, only=only, full=full)
     tools = toolchain if toolchain is not None else find_toolchain(read_environment())
     tell = _one_at_a_time(progress)
     longest_first = sorted(chosen, key=lambda model: -model.seconds)

@@ -129,7 +129,7 @@ def dealt_anew(s: Scenario, shape: Shape, chance: random.Random) -> Iterator[Sce
         offsets = {name: [row.offset for row in log] for name, log in s.logs}
         steps = [
             step
-            for _ in range(chance.randrange(16))
+            for _ in range(chance.randrange(10))
             for step in _steps(offsets, config, shape, chance)
         ]
         deaths = sum(isinstance(step, Crash) for step in steps)

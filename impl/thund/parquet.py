@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _SCHEMA_KEY = b"thund_schema"
+_SMALL = 1 << 16
+"""Bytes of a table below which to compress it takes longer than all the rest."""
 
 
 def encode(table: pa.Table) -> memoryview:
@@ -22,7 +24,15 @@ def encode(table: pa.Table) -> memoryview:
     schema = base64.b64encode(table.schema.serialize())
     marked = table.replace_schema_metadata({**(table.schema.metadata or {}), _SCHEMA_KEY: schema})
     out = pa.BufferOutputStream()
-    pq.write_table(marked, out, compression="zstd", compression_level=1, write_statistics=False)
+    small = table.nbytes < _SMALL
+    pq.write_table(
+        marked,
+        out,
+        compression="none" if small else "zstd",
+        compression_level=None if small else 1,
+        use_dictionary=not small,
+        write_statistics=False,
+    )
     return memoryview(out.getvalue()).cast("B")
 
 

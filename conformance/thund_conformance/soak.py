@@ -55,6 +55,10 @@ DEALT = 9
 """How many more are made of each: its rows, under other windows and rules, with other steps."""
 
 _CALM = Shape(guard=False, invalid=False, changes=False)
+_SMALL = Shape(
+    partitions=2, keys=1, aggregates=2, rows=5, steps=5, guard=False, changes=False, crashes=True
+)
+"""Few rows of few keys in few epochs: most bugs show in small scenarios, and these are cheap."""
 SHAPES: tuple[Shape, ...] = (
     strategies.WITH_CRASHES,
     strategies.PLAIN,
@@ -66,8 +70,10 @@ SHAPES: tuple[Shape, ...] = (
     replace(_CALM, windows=(CALENDAR,), rows=8),
     Shape(partitions=3, rows=5, steps=20, invalid=False, guard=False, crashes=True),
     replace(_CALM, outputs=(UPDATE,), steps=16, crashes=True),
+    *(_SMALL, replace(_SMALL, windows=(SESSION,)), replace(_SMALL, windows=(HOPPING,))) * 2,
+    *(replace(_SMALL, late_rules=(WINDOW_RULE,)), replace(_SMALL, outputs=(UPDATE,))) * 2,
 )
-"""What is drawn in turn: everything, and mixes in which the rarer laws meet more often."""
+"""What is drawn in turn: everything, mixes in which the rarer laws meet more often, and small ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,6 +149,7 @@ class Shape:
 
     partitions: int = 3
     keys: int = 3
+    aggregates: int = 5
     rows: int = 12
     steps: int = 10
     crashes: bool = False
@@ -224,7 +225,7 @@ def configs(draw: st.DrawFn, shape: Shape, key: tuple[str, ...]) -> Config:
         event_time="et",
         key=key,
         window=window,
-        aggregates=draw(_aggregates()),
+        aggregates=draw(_aggregates(shape)),
         delay_ms=draw(st.just(0) | small),
         grace_ms=draw(st.just(0) | small),
         late_rule=late_rule,
@@ -254,7 +255,7 @@ def _operators(
         name="other",
         key=tuple(name for name in key if draw(st.booleans())),
         window=window,
-        aggregates=draw(_aggregates()),
+        aggregates=draw(_aggregates(shape)),
         output=output,
         panes=draw(st.sampled_from(["", *PANES[:1]])) if output == UPDATE else "",
     )
@@ -297,8 +298,9 @@ _CHOICES: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
 )
 
 
-def _aggregates() -> st.SearchStrategy[tuple[Aggregate, ...]]:
-    chosen = st.lists(st.sampled_from(_CHOICES), min_size=1, max_size=5, unique=True)
+def _aggregates(shape: Shape) -> st.SearchStrategy[tuple[Aggregate, ...]]:
+    most = shape.aggregates
+    chosen = st.lists(st.sampled_from(_CHOICES), min_size=1, max_size=most, unique=True)
     return chosen.map(
         lambda found: tuple(
             Aggregate(f"a{i}", operation, column, others)

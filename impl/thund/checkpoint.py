@@ -67,6 +67,7 @@ class Checkpoints(History):
             )
         self.config, self.nonce, self.durable = config, nonce, durable
         self._definition = dict(definition)
+        self._config, self._fingerprint = manifests.plain(config), manifests.fingerprint(config)
         self._last: int | None = None
         self._generation: str | None = None
         self._files: dict[int, tuple[FileEntry, ...]] = {}
@@ -230,8 +231,8 @@ class Checkpoints(History):
             watermark=epoch.watermark,
             partitions=epoch.partitions,
             order=manifests.pack(epoch.items),
-            fingerprint=manifests.fingerprint(self.config),
-            config=manifests.plain(self.config),
+            fingerprint=self._fingerprint,
+            config=self._config,
             definition=self._definition,
             source=dict(source),
             files=files,

@@ -159,7 +159,7 @@ def _other_config(config: Config, shape: Shape, chance: random.Random) -> Config
     return replace(
         config,
         window=window,
-        delay_ms=chance.choice([0, 0, size // 2, size, 2 * size]),
+        delay_ms=chance.choice([0, 0, size // 2, size, 2 * size, 12 * size]),
         grace_ms=chance.choice([0, 0, size // 2, size, 2 * size]),
         late_rule=chance.choice(rules),
         watermark_update=chance.choice(shape.updates),

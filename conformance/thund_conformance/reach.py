@@ -341,7 +341,7 @@ def _admitted(epoch: EpochRecord, rows: dict[tuple[str, int], Row]) -> Iterator[
 
 def _look_at_sessions(config: Config, epoch: EpochRecord, before: EpochRecord | None) -> None:
     """Which of the sessions that an epoch found lie in one that it left."""
-    if config.window.kind != SESSION or before is None:
+    if config.window.kind != SESSION or config.more or before is None:
         return
     found = [(repr(w.key), w.start_ms, w.end_ms or 0) for w in before.state]
     left = [(repr(w.key), w.start_ms, w.end_ms or 0) for w in epoch.state]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from thund import sums
 from thund.columns import address, build, narrow, plain, plain_type, raw, unviewed
 from thund.extra_kinds import extra_kind
-from thund.extras import ExtraKind
+from thund.extras import ExtraKind, wrong_type
 from thund.kernel import MAX, MIN, NULLS, ORDER, SUM_FLOAT, SUM_INTEGER
 from thund.kernel_sum import WIDE_WORDS
 from thund.sums import Column
@@ -256,13 +256,8 @@ def _check(aggregate: v.Aggregate, schema: Any) -> ExtraKind | None:
     kind = extra_kind(aggregate, schema)
     own = _kind(plain_type(schema.field(aggregate.column).type))
     if kind is None and own not in _USABLE[aggregate.operation]:
-        raise CallerError(
-            f"{aggregate.operation} of column {aggregate.column!r} of type "
-            f"{schema.field(aggregate.column).type}",
-            allowed=_ALLOWED[aggregate.operation],
-            where=where,
-            action="cast the column or choose another operation",
-        )
+        found = schema.field(aggregate.column).type
+        raise wrong_type(aggregate, found, _ALLOWED[aggregate.operation])
     return kind
 
 

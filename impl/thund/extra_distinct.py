@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thund.columns import plain_type, unviewed
-from thund.extras import Extra, Places
+from thund.extras import Extra, Places, wrong_type
 from thund.keys import Keys, stream_addresses, usable
 from thund.table import NO_ROWS, Inputs, Layout, Pool, Table
 from thund_contract import vocabulary as v
-from thund_contract.errors import CallerError
 
 
 class DistinctKind:
@@ -49,12 +48,7 @@ def distinct_kind(aggregate: v.Aggregate, schema: Any) -> DistinctKind:
     """
     kind = plain_type(schema.field(aggregate.column).type)
     if not usable(kind):
-        raise CallerError(
-            f"{aggregate.operation} of column {aggregate.column!r} of type {kind}",
-            allowed="any type that a key can have",
-            where=f"aggregate {aggregate.name!r}",
-            action="cast the column or choose another operation",
-        )
+        raise wrong_type(aggregate, kind, "any type that a key can have")
     return DistinctKind(str(aggregate.column), kind)
 
 

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from thund.columns import build, null_mask, plain_type, raw, unviewed
 from thund.extra_values import Values
-from thund.extras import Extra, Places, grown
+from thund.extras import Extra, Places, grown, wrong_type
 from thund.kernel_first import earlier
 from thund.keys import usable
 from thund_contract import vocabulary as v
-from thund_contract.errors import CallerError
 
 
 class FirstKind:
@@ -56,12 +55,7 @@ def first_kind(aggregate: v.Aggregate, schema: Any) -> FirstKind:
     """
     kind = plain_type(schema.field(aggregate.column).type)
     if not usable(kind):
-        raise CallerError(
-            f"{aggregate.operation} of column {aggregate.column!r} of type {kind}",
-            allowed="any type that a key can have",
-            where=f"aggregate {aggregate.name!r}",
-            action="cast the column or choose another operation",
-        )
+        raise wrong_type(aggregate, kind, "any type that a key can have")
     sign = 1 if aggregate.operation == v.FIRST else -1
     return FirstKind(f"{aggregate.operation}({aggregate.column})", kind, sign)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thund_contract import vocabulary as v
+from thund_contract.errors import CallerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,16 @@ Factory = Callable[[v.Aggregate, Any], ExtraKind | None]
 
 It raises CallerError for a type that the operation does not have.
 """
+
+
+def wrong_type(aggregate: v.Aggregate, kind: Any, allowed: str) -> CallerError:
+    """What to say of a column whose type the operation does not have."""
+    return CallerError(
+        f"{aggregate.operation} of column {aggregate.column!r} of type {kind}",
+        allowed=allowed,
+        where=f"aggregate {aggregate.name!r}",
+        action="cast the column or choose another operation",
+    )
 
 
 def grown(array: NDArray[Any], size: int, fill: int) -> NDArray[Any]:

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from thund import kernel_moments as kernel
 from thund.columns import build, null_mask, raw
-from thund.extras import Extra, Places
+from thund.extras import Extra, Places, wrong_type
 from thund.kernel_totals import COUNT, SUM
 from thund.totals import STATE, Shape, Totals, apart, line_sums, shape_of
 from thund_contract import vocabulary as v
-from thund_contract.errors import CallerError
 
 _SAMPLES = (v.VAR_SAMP, v.STDDEV_SAMP)
 _ROOTS = (v.STDDEV_POP, v.STDDEV_SAMP)
@@ -100,12 +99,7 @@ def moment_kind(aggregate: v.Aggregate, schema: Any) -> MomentKind:
     kind = schema.field(aggregate.column).type
     shape = shape_of(kind, squares=True)
     if shape is None:
-        raise CallerError(
-            f"{aggregate.operation} of column {aggregate.column!r} of type {kind}",
-            allowed="integers, floats and decimals",
-            where=f"aggregate {aggregate.name!r}",
-            action="cast the column or choose another operation",
-        )
+        raise wrong_type(aggregate, kind, "integers, floats and decimals")
     return MomentKind(str(aggregate.column), shape)
 
 

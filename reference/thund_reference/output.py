@@ -32,15 +32,15 @@ def outbox(process: Process, version: int) -> tuple[list[Put | Delete], list[Unf
     out: list[Put | Delete] = []
     unfit, lane = list[Unfit](), list[Pane]()
     for operator in process.operators:
-        config = operator.config
-        for (key, (start, end)), partials in emitted(operator).items():
+        config, groups = operator.config, emitted(operator)
+        for (key, (start, end)), partials in groups.items():
             identity = windows.identity(config, (key, start))
             values, lost = shown(config, partials)
             out.append(Put(identity, version, key, start, end, values))
             unfit += [Unfit(identity, name, exact) for name, exact in lost]
         gone = () if config.output == APPEND else operator.taken
         out += [Delete(windows.identity(config, name), version) for name in gone]
-        lane += panes(operator, process.watermark)
+        lane += panes(operator, groups, process.watermark)
     return (
         sorted(out, key=lambda row: row.id),
         sorted(unfit, key=lambda u: (u.id, u.aggregate)),
@@ -70,14 +70,14 @@ def shown(config: Config, partials: Partials) -> tuple[tuple[object, ...], list[
     return tuple(values), lost
 
 
-def panes(operator: Operator, watermark: int) -> list[Pane]:
+def panes(operator: Operator, groups: dict[Group, Partials], watermark: int) -> list[Pane]:
     """The epoch's rows for an append-only sink; what a pane replaces is taken back first. Law: E6."""
     config, out = operator.config, list[Pane]()
     if not config.panes:
         return out
     for name in operator.taken:
         out.append(taken_back(operator.panes.pop(name)))
-    for (key, (start, end)), partials in emitted(operator).items():
+    for (key, (start, end)), partials in groups.items():
         before = operator.panes.get((key, start))
         if before and config.panes == RETRACTING:
             out.append(taken_back(before))

@@ -36,6 +36,7 @@ from thund_contract.vocabulary import (
     Seen,
     WindowState,
 )
+from thund_reference import operators
 from thund_reference.accumulators import rank
 
 _SPECIALS = ((4, "-inf"), (2, "+inf"), (1, "nan"))
@@ -44,17 +45,8 @@ _SPECIALS = ((4, "-inf"), (2, "+inf"), (1, "nan"))
 
 def configs_of(config: Config) -> dict[str, Config]:
     """What each operator is configured as, by its name; the first one's is ""."""
-    first = replace(config, more=())
-    own = ("key", "window", "aggregates", "output", "panes")
-    return {
-        "": first,
-        **{
-            one.name: replace(
-                first, operator=one.name, **{name: getattr(one, name) for name in own}
-            )
-            for one in config.more
-        },
-    }
+    first, *others = operators.configs_of(config)
+    return {"": first, **{one.operator: one for one in others}}
 
 
 def table_of(name: str, operator: str) -> str:
